@@ -17,6 +17,7 @@ class AnswerLayout:
 
     def __init__(self, config: Config, model: Model, request: ChatRequest):
         """Raises ApiError 400 if the answers cannot be what the request asks for."""
+        self._tools = request.tools
         self._has_form = bool(request.params.WhichOneof("constraint"))
         template = model.chat_template
         channels = has_channels(template, bool(request.tools), config.tool_parser)
@@ -52,7 +53,7 @@ class AnswerLayout:
         if self._calls == "gpt_oss":
             return ChannelReader(GptOssParser(only_final=self._has_form))
         thoughts = self._markers and ThoughtsReader(self._markers, beginning(self._markers, prompt))
-        return MarkedReader(thoughts, PARSERS[self._calls]() if self._calls else None)
+        return MarkedReader(thoughts, PARSERS[self._calls](self._tools) if self._calls else None)
 
 
 def _check_calls(request: ChatRequest, template: str, channels: bool) -> None:

@@ -60,7 +60,7 @@ class Conversation:
                                           {})
         said, has_called = "", False
         form = form_of_answers(self._coordinator.model.chat_template, has_tools=False)
-        parser = PARSERS[form]() if form else None
+        parser = PARSERS[form]([]) if form else None
         call = self._coordinator.generate(api.GenerateRequest(
             text=prompt, sampling=self._params, add_special_tokens=False,
             parse_special_tokens=True, skip_special_tokens=not parser))

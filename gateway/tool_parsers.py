@@ -5,6 +5,7 @@ what may be the beginning of a call. A call goes out when it is complete, with a
 looks like a call and is none stays text.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 from gateway.gpt_oss_calls import GptOssParser
@@ -24,7 +25,13 @@ class ToolParser(Protocol):
         """The rest: no more text comes."""
 
 
-PARSERS = {"gpt_oss": GptOssParser, "hermes": HermesParser, "llama3_json": LlamaParser, "mistral": MistralParser}
+# By name: what makes one for a request with these tools.
+PARSERS: dict[str, Callable[[list[dict]], ToolParser]] = {
+    "gpt_oss": lambda _: GptOssParser(),
+    "hermes": lambda _: HermesParser(),
+    "llama3_json": lambda _: LlamaParser(),
+    "mistral": lambda _: MistralParser(),
+}
 # Their answers have more parts than calls, so that those without tools are parsed, too.
 _OF_EVERY_ANSWER = ("gpt_oss",)
 
@@ -45,14 +52,20 @@ def has_channels(template: str, has_tools: bool, chosen: str | None = None) -> b
     return any(one in forms for one in _OF_EVERY_ANSWER)
 
 
+# What a template contains besides "tools", for each form; the first one counts that has all.
+_SIGNS = (
+    ("gpt_oss", ("<|channel|>", "<|message|>")),
+    ("mistral", ("[TOOL_CALLS]",)),
+)
+
+
 def parser_of_template(template: str) -> str | None:
     """The name of the form that a chat template asks its model for; None if unknown."""
     if "tools" not in template:
         return None
-    if "<|channel|>" in template and "<|message|>" in template:
-        return "gpt_oss"
-    if "[TOOL_CALLS]" in template:
-        return "mistral"
+    for name, signs in _SIGNS:
+        if all(one in template for one in signs):
+            return name
     if "<tool_call>" in template and "<function=" not in template and "<arg_key>" not in template:
         return "hermes"
     if "<|start_header_id|>" in template and '"parameters"' in template:

@@ -18,6 +18,7 @@ _BODIES = ((chat_request.read, CHAT), (completion_request.read, COMPLETION), (em
            (response_request.read, RESPONSE))
 _TEMPLATE_LIMIT_S = 2
 _VARIABLES = {"messages": CHAT["messages"], "tools": CHAT["tools"], "bos_token": "<s>", "add_generation_prompt": True}
+_FORMS = sorted(PARSERS)
 _CALL = '{"name": "weather", "arguments": {"city": "K\u00f6ln", "days": 2}}'
 
 
@@ -73,13 +74,13 @@ def tool_calls(data: bytes) -> None:
     """What a model writes, after a byte that says which form: the same however the text is cut."""
     if not data:
         return
-    make, text = list(PARSERS.values())[data[0] % len(PARSERS)], data[1:].decode(errors="ignore")
+    make, text = PARSERS[_FORMS[data[0] % len(_FORMS)]], data[1:].decode(errors="ignore")
     rng, parts, at = random.Random(len(data)), [], 0
     while at < len(text):
         end = at + rng.randint(1, 8)
         parts.append(text[at:end])
         at = end
-    assert _parse(make(), [text]) == _parse(make(), parts), text
+    assert _parse(make(CHAT["tools"]), [text]) == _parse(make(CHAT["tools"]), parts), text
 
 
 def _parse(parser, parts):
@@ -89,14 +90,17 @@ def _parse(parser, parts):
     return "".join(content for content, _ in results), [(call.name, call.arguments) for call in calls]
 
 
+_CALLS = {
+    "gpt_oss": "<|channel|>analysis<|message|>x<|end|><|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}",
+    "hermes": f"I look.<tool_call>{_CALL}</tool_call>\n<tool_call>{_CALL}",
+    "llama3_json": f"<|python_tag|>{_CALL}; {_CALL}",
+    "mistral": f"[TOOL_CALLS][{_CALL}] [TOOL_CALLS]weather[ARGS]{{}}",
+}
+
 # By name: the function, and inputs to begin with.
 TARGETS = {
     "http_requests": (http_requests, [bytes([kind]) + json.dumps(body).encode() for kind, (_, body) in enumerate(_BODIES)]),
     "chat_templates": (chat_templates, [TEMPLATE.encode(), json.dumps(CHAT["messages"]).encode() + b"\0",
                                         b'[{"role": "user", "content": "\\ud800"}]\0']),
-    "tool_calls": (tool_calls, [
-        bytes([form]) + text.encode() for form, text in enumerate((
-            f"<|channel|>analysis<|message|>x<|end|><|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{{}}",
-            f"I look.<tool_call>{_CALL}</tool_call>\n<tool_call>{_CALL}", f"<|python_tag|>{_CALL}; {_CALL}",
-            f"[TOOL_CALLS][{_CALL}] [TOOL_CALLS]weather[ARGS]{{}}"))]),
+    "tool_calls": (tool_calls, [bytes([form]) + _CALLS[name].encode() for form, name in enumerate(_FORMS)]),
 }

@@ -21,7 +21,7 @@ BODY = {"messages": [{"role": "user", "content": "hi"}],
 def make_form(parser="hermes", **fields):
     request = chat_request.read({**BODY, **fields})
     return ChatForm("chatcmpl-1", "m", request,
-                    [MarkedReader(ThoughtsReader(MARKERS["think"], Begins.BEFORE), PARSERS[parser]())
+                    [MarkedReader(ThoughtsReader(MARKERS["think"], Begins.BEFORE), PARSERS[parser](request.tools))
                      for _ in range(request.choices)])
 
 

@@ -175,7 +175,7 @@ class OutputTest(unittest.TestCase):
 
     @staticmethod
     def thinking():
-        return MarkedReader(ThoughtsReader(MARKERS["think"], Begins.BEFORE), HermesParser())
+        return MarkedReader(ThoughtsReader(MARKERS["think"], Begins.BEFORE), HermesParser([]))
 
     def test_text(self):
         whole = self.check(self.thinking, "Hello.", ("message", "Hello."))

@@ -4,34 +4,17 @@ import json
 import sys
 import unittest
 
-sys.path.insert(0, "gateway/tandem_gateway")
+sys.path[:0] = ["gateway/tandem_gateway", "tests/gateway"]
 from gateway.tool_calls import MAX_CALL_CHARS  # noqa: E402
 from gateway.tool_parsers import PARSERS, form_of_answers, has_channels, parser_of_template  # noqa: E402
+from parsing import ParsingTest, parse  # noqa: E402
 
 WEATHER = '{"name": "weather", "arguments": {"city": "Köln", "days": 2}}'
 LLAMA = WEATHER.replace("arguments", "parameters")
 FOUND = ("weather", {"city": "Köln", "days": 2})
 
 
-def parse(name, *parts):
-    """(content, [(name, arguments)])."""
-    parser = PARSERS[name]()
-    results = [parser.feed(part) for part in parts] + [parser.finish()]
-    calls = [call for _, some in results for call in some]
-    assert len({call.id for call in calls}) == len(calls)
-    return ("".join(content for content, _ in results),
-            [(call.name, json.loads(call.arguments)) for call in calls])
-
-
-class ToolCallsTest(unittest.TestCase):
-
-    def check(self, name, text, content, *calls):
-        """However the text is cut."""
-        expected = (content, list(calls))
-        self.assertEqual(parse(name, text), expected)
-        self.assertEqual(parse(name, *text), expected)
-        for cut in range(len(text)):
-            self.assertEqual(parse(name, text[:cut], text[cut:]), expected, text[cut:])
+class ToolCallsTest(ParsingTest):
 
     def test_plain_text(self):
         for name in PARSERS:
@@ -123,13 +106,13 @@ class ToolCallsTest(unittest.TestCase):
         self.check("hermes", text, text)
 
     def test_mistral_ids_are_nine_letters_and_digits(self):
-        _, calls = PARSERS["mistral"]().feed(f"[TOOL_CALLS][{WEATHER}]")
+        _, calls = PARSERS["mistral"]([]).feed(f"[TOOL_CALLS][{WEATHER}]")
         self.assertRegex(calls[0].id, r"^[0-9a-z]{9}$")
 
     def test_a_call_without_end_becomes_text(self):
         for name, start in (("hermes", "<tool_call>{"), ("llama3_json", '{"name": "'),
                             ("mistral", "[TOOL_CALLS]f{"), ("gpt_oss", "<|channel|>")):
-            parser = PARSERS[name]()
+            parser = PARSERS[name]([])
             self.assertEqual(parser.feed(start), ("", []))
             content, calls = parser.feed("x" * MAX_CALL_CHARS)
             self.assertEqual((len(content), calls), (len(start) + MAX_CALL_CHARS, []))
