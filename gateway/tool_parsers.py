@@ -12,6 +12,7 @@ from gateway.gpt_oss_calls import GptOssParser
 from gateway.hermes_calls import HermesParser
 from gateway.llama_calls import LlamaParser
 from gateway.mistral_calls import MistralParser
+from gateway.parameter_calls import DeepseekV32Parser, Glm4Parser, MinimaxM2Parser, Qwen3XmlParser
 from gateway.tool_calls import ToolCall
 
 
@@ -27,10 +28,14 @@ class ToolParser(Protocol):
 
 # By name: what makes one for a request with these tools.
 PARSERS: dict[str, Callable[[list[dict]], ToolParser]] = {
+    "deepseek_v32": DeepseekV32Parser,
+    "glm4": Glm4Parser,
     "gpt_oss": lambda _: GptOssParser(),
     "hermes": lambda _: HermesParser(),
     "llama3_json": lambda _: LlamaParser(),
+    "minimax_m2": MinimaxM2Parser,
     "mistral": lambda _: MistralParser(),
+    "qwen3_xml": Qwen3XmlParser,
 }
 # Their answers have more parts than calls, so that those without tools are parsed, too.
 _OF_EVERY_ANSWER = ("gpt_oss",)
@@ -56,6 +61,10 @@ def has_channels(template: str, has_tools: bool, chosen: str | None = None) -> b
 _SIGNS = (
     ("gpt_oss", ("<|channel|>", "<|message|>")),
     ("mistral", ("[TOOL_CALLS]",)),
+    ("qwen3_xml", ("<tool_call>", "<function=", "<parameter=")),
+    ("glm4", ("<tool_call>", "<arg_key>", "<arg_value>")),
+    ("minimax_m2", ("<minimax:tool_call>", "<invoke name=")),
+    ("deepseek_v32", ("｜DSML｜", "invoke name=", "parameter name=")),
 )
 
 

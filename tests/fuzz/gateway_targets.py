@@ -91,10 +91,15 @@ def _parse(parser, parts):
 
 
 _CALLS = {
+    "deepseek_v32": '<｜DSML｜function_calls>\n<｜DSML｜invoke name="f">\n<｜DSML｜parameter name="a" string="true">x</｜DSML｜parameter>\n'
+                    "</｜DSML｜invoke>\n</｜DSML｜function_calls>",
+    "glm4": "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>",
     "gpt_oss": "<|channel|>analysis<|message|>x<|end|><|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}",
     "hermes": f"I look.<tool_call>{_CALL}</tool_call>\n<tool_call>{_CALL}",
     "llama3_json": f"<|python_tag|>{_CALL}; {_CALL}",
+    "minimax_m2": '<minimax:tool_call>\n<invoke name="f">\n<parameter name="a">1</parameter>\n</invoke>\n</minimax:tool_call>',
     "mistral": f"[TOOL_CALLS][{_CALL}] [TOOL_CALLS]weather[ARGS]{{}}",
+    "qwen3_xml": "<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>\n<function=weather>\n</function>",
 }
 
 # By name: the function, and inputs to begin with.
