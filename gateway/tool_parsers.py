@@ -12,6 +12,7 @@ from gateway.gpt_oss_calls import GptOssParser
 from gateway.hermes_calls import HermesParser
 from gateway.llama_calls import LlamaParser
 from gateway.mistral_calls import MistralParser
+from gateway.object_calls import DeepseekV3Parser, DeepseekV31Parser, Gemma4Parser, KimiK2Parser
 from gateway.parameter_calls import DeepseekV32Parser, Glm4Parser, MinimaxM2Parser, Qwen3XmlParser
 from gateway.tool_calls import ToolCall
 
@@ -28,10 +29,14 @@ class ToolParser(Protocol):
 
 # By name: what makes one for a request with these tools.
 PARSERS: dict[str, Callable[[list[dict]], ToolParser]] = {
+    "deepseek_v3": DeepseekV3Parser,
+    "deepseek_v31": DeepseekV31Parser,
     "deepseek_v32": DeepseekV32Parser,
+    "gemma4": Gemma4Parser,
     "glm4": Glm4Parser,
     "gpt_oss": lambda _: GptOssParser(),
     "hermes": lambda _: HermesParser(),
+    "kimi_k2": KimiK2Parser,
     "llama3_json": lambda _: LlamaParser(),
     "minimax_m2": MinimaxM2Parser,
     "mistral": lambda _: MistralParser(),
@@ -65,6 +70,10 @@ _SIGNS = (
     ("glm4", ("<tool_call>", "<arg_key>", "<arg_value>")),
     ("minimax_m2", ("<minimax:tool_call>", "<invoke name=")),
     ("deepseek_v32", ("｜DSML｜", "invoke name=", "parameter name=")),
+    ("deepseek_v3", ("<｜tool▁call▁begin｜>", "```json")),
+    ("deepseek_v31", ("<｜tool▁call▁begin｜>", "<｜tool▁sep｜>")),
+    ("gemma4", ("<|tool_call>call:", "<tool_call|>")),
+    ("kimi_k2", ("<|tool_call_begin|>", "<|tool_call_argument_begin|>")),
 )
 
 

@@ -90,12 +90,19 @@ def _parse(parser, parts):
     return "".join(content for content, _ in results), [(call.name, call.arguments) for call in calls]
 
 
+_ARGUMENTS = '{"city": "K\u00f6ln", "days": 2}'
 _CALLS = {
+    "deepseek_v3": f"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n{_ARGUMENTS}\n```<｜tool▁call▁end｜>"
+                   "<｜tool▁calls▁end｜>",
+    "deepseek_v31": f"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{_ARGUMENTS}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
     "deepseek_v32": '<｜DSML｜function_calls>\n<｜DSML｜invoke name="f">\n<｜DSML｜parameter name="a" string="true">x</｜DSML｜parameter>\n'
                     "</｜DSML｜invoke>\n</｜DSML｜function_calls>",
+    "gemma4": 'So:<|tool_call>call:f{a:<|"|>x<|"|>,b:[1,{c:null}]}<tool_call|>',
     "glm4": "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>",
     "gpt_oss": "<|channel|>analysis<|message|>x<|end|><|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}",
     "hermes": f"I look.<tool_call>{_CALL}</tool_call>\n<tool_call>{_CALL}",
+    "kimi_k2": f"<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{_ARGUMENTS}<|tool_call_end|>"
+               "<|tool_calls_section_end|>",
     "llama3_json": f"<|python_tag|>{_CALL}; {_CALL}",
     "minimax_m2": '<minimax:tool_call>\n<invoke name="f">\n<parameter name="a">1</parameter>\n</invoke>\n</minimax:tool_call>',
     "mistral": f"[TOOL_CALLS][{_CALL}] [TOOL_CALLS]weather[ARGS]{{}}",

@@ -1,0 +1,87 @@
+"""Tool calls whose arguments are one object behind a head: DeepSeek V3 and V3.1, Kimi K2, Gemma 4.
+
+The forms are those of the models' chat templates.
+"""
+
+import json
+import re
+from collections.abc import Generator
+
+from gateway.call_scanner import NoCall
+from gateway.gemma4_values import parse_object
+from gateway.marked_calls import MarkedParser, Markers
+
+_CALLS = {"starts": ("<｜tool▁calls▁begin｜>",), "ends": ("<｜tool▁calls▁end｜>",)}
+
+
+class ObjectParser(MarkedParser):
+    """JSON. A call ends at the first marker that is in no string, or with the text."""
+
+    QUOTES = re.compile(r'\\.|"', re.DOTALL)  # but what begins with a backslash
+
+    def _read_arguments(self, function: str, at: int) -> Generator:
+        scanner, end = self._scanner, self.MARKERS.call_end
+        begin = counted = at
+        is_quoted = False
+        while True:
+            try:
+                found = yield from scanner.find(end, at)
+            except NoCall:
+                if not scanner.is_last:
+                    raise
+                return self._parse(scanner.held[begin:scanner.limit]), scanner.limit
+            quotes = sum(not one.startswith("\\") for one in self.QUOTES.findall(scanner.held, counted, found))
+            is_quoted ^= quotes % 2 == 1
+            if not is_quoted:
+                return self._parse(scanner.held[begin:found]), found + len(end)
+            at, counted = found + 1, found
+
+    def _parse(self, text: str) -> dict | None:
+        """None if it is none."""
+        try:
+            value = json.loads(text.strip() or "{}")
+        except (ValueError, RecursionError):
+            return None
+        return value if isinstance(value, dict) else None
+
+
+class DeepseekV3Parser(ObjectParser):
+    """<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME, {...} in a block ```json, and
+    <｜tool▁call▁end｜>... <｜tool▁calls▁end｜>; DeepSeek V3 and R1."""
+
+    MARKERS = Markers(
+        call="<｜tool▁call▁begin｜>", call_end="<｜tool▁call▁end｜>", **_CALLS,
+        head=re.compile(r"<｜tool▁call▁begin｜>[^<>\n]*<｜tool▁sep｜>\s*(?P<name>[^\s<>`]+)\s*```json"))
+
+    def _parse(self, text: str) -> dict | None:
+        return super()._parse(text.rstrip().removesuffix("```"))
+
+
+class DeepseekV31Parser(ObjectParser):
+    """<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{...}<｜tool▁call▁end｜>...
+    <｜tool▁calls▁end｜>; DeepSeek V3.1."""
+
+    MARKERS = Markers(call="<｜tool▁call▁begin｜>", call_end="<｜tool▁call▁end｜>", **_CALLS,
+                      head=re.compile(r"<｜tool▁call▁begin｜>\s*(?P<name>[^\s<>]+)\s*<｜tool▁sep｜>"))
+
+
+class KimiK2Parser(ObjectParser):
+    """<|tool_calls_section_begin|><|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>{...}
+    <|tool_call_end|>... <|tool_calls_section_end|>; Kimi K2, which is told of its calls by these ids."""
+
+    MARKERS = Markers(
+        call="<|tool_call_begin|>", call_end="<|tool_call_end|>",
+        head=re.compile(r"<\|tool_call_begin\|>\s*(?P<id>(?:functions\.)?+(?P<name>[^\s<>:]+):\d+)\s*"
+                        r"<\|tool_call_argument_begin\|>"),
+        starts=("<|tool_calls_section_begin|>",), ends=("<|tool_calls_section_end|>",))
+
+
+class Gemma4Parser(ObjectParser):
+    """<|tool_call>call:NAME{KEY:<|"|>TEXT<|"|>,KEY:42}<tool_call|>; Gemma 4. gemma4_values.py has its values."""
+
+    MARKERS = Markers(call="<|tool_call>", head=re.compile(r"<\|tool_call>\s*call:(?P<name>[^\s<>{}]+)\s*(?=\{)"),
+                      call_end="<tool_call|>")
+    QUOTES = re.compile(r'<\|"\|>')
+
+    def _parse(self, text: str) -> dict | None:
+        return parse_object(text.strip())

@@ -1,0 +1,97 @@
+"""Tool calls whose arguments are one object."""
+
+import json
+import sys
+import unittest
+
+sys.path[:0] = ["gateway/tandem_gateway", "tests/gateway"]
+from gateway.gemma4_values import parse_object  # noqa: E402
+from gateway.tool_calls import MAX_CALL_CHARS  # noqa: E402
+from gateway.tool_parsers import PARSERS  # noqa: E402
+from parsing import ParsingTest, parse, tool  # noqa: E402
+
+FOUND = ("weather", {"city": "Köln", "days": 2})
+JSON = json.dumps(FOUND[1], ensure_ascii=False)
+GEMMA = '{city:<|"|>Köln<|"|>,days:2}'
+# Of each form: what is around calls, what is around the arguments of one, and the arguments.
+FORMS = {
+    "deepseek_v3": ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>",
+                    "<｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n```json\n", "\n```<｜tool▁call▁end｜>", JSON),
+    "deepseek_v31": ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>", "<｜tool▁call▁begin｜>weather<｜tool▁sep｜>",
+                     "<｜tool▁call▁end｜>", JSON),
+    "kimi_k2": ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>",
+                "<|tool_call_begin|>functions.weather:0<|tool_call_argument_begin|>", "<|tool_call_end|>", JSON),
+    "gemma4": ("", "", "<|tool_call>call:weather", "<tool_call|>", GEMMA),
+}
+
+
+class ObjectCallsTest(ParsingTest):
+
+    def test_calls(self):
+        for name, (start, end, head, tail, arguments) in FORMS.items():
+            call = head + arguments + tail
+            self.check(name, start + call + end, "", FOUND)
+            self.check(name, f"\n{start}{call}\n{call}{end}\n", "", FOUND, FOUND)
+            self.check(name, f"{start}{call}{end}\n{start}{call}{end}", "", FOUND, FOUND)
+            self.check(name, f"I look.\n{start}{call}{end} x", "I look.\n x", FOUND)
+            self.check(name, start + call, "", FOUND)  # ended before its last markers
+            self.check(name, start + head + arguments, "", FOUND)
+            self.check(name, start + head + "{}" + tail + end, "", ("weather", {}))
+            self.check(name, call + end, "", FOUND, tools=[tool("weather")])
+
+    def test_what_is_no_call_stays_text(self):
+        for name, (start, end, head, tail, arguments) in FORMS.items():
+            for text in (start + end, start, start[:-1], head, start + head + arguments[:-1] + tail, f"{start}x{end}",
+                         start + head + "[1]" + tail, start + head.replace("weather", "") + arguments + tail,
+                         f"{start}{head}{arguments}{tail[:-1]}", f"{start}{head}{{a: }}{tail} x"):
+                self.check(name, text, text)
+            self.check(name, f"{start}{head}x{tail}\n{start}{head}{arguments}{tail}", f"{start}{head}x{tail}\n", FOUND)
+        for name in ("deepseek_v3", "deepseek_v31", "kimi_k2"):
+            _, _, head, tail, arguments = FORMS[name]
+            self.check(name, head + arguments + tail, head + arguments + tail)  # of no tool, and without what is around calls
+
+    def test_strings_that_look_like_markup(self):
+        for name, (start, end, head, tail, arguments) in FORMS.items():
+            for value in (tail, start + head + tail + end, f"a{tail}b{end}", "```", '<|"', "{[(", "\\", "\\n"):
+                written = value if name == "gemma4" else json.dumps(value, ensure_ascii=False)[1:-1]
+                text = start + head + arguments.replace("Köln", written) + tail + end
+                self.check(name, text, "", ("weather", {"city": value, "days": 2}))
+            if name != "gemma4":
+                text = start + head + json.dumps({"a": f'"{tail}\\"'}, ensure_ascii=False) + tail
+                self.check(name, text, "", ("weather", {"a": f'"{tail}\\"'}))
+
+    def test_a_call_without_end_becomes_text(self):
+        for name, (start, _, head, _, _) in FORMS.items():
+            parser = PARSERS[name]([])
+            self.assertEqual(parser.feed(f'{start}{head}{{"'), ("", []))
+            content, calls = parser.feed("x" * MAX_CALL_CHARS)
+            rest, more = parser.finish()
+            self.assertEqual((len(content + rest), calls + more), (len(start + head) + 2 + MAX_CALL_CHARS, []))
+
+    def test_kimis_ids(self):
+        start, end, head, tail, _ = FORMS["kimi_k2"]
+        second = head.replace(":0", ":1")
+        _, calls = PARSERS["kimi_k2"]([]).feed(f"{start}{head}{{}}{tail}{second}{{}}{tail}{second}{{}}{tail}{end}")
+        self.assertEqual([call.id for call in calls[:2]], ["functions.weather:0", "functions.weather:1"])
+        self.assertRegex(calls[2].id, "^call_[0-9a-f]{24}$")  # each has its own
+
+    def test_gemmas_values(self):
+        for text, expected in (
+                ("{}", {}), ("{ }", {}), ('{a:<|"|><|"|>}', {"a": ""}), ("{a:[],b:{},c:[[],{}]}", {"a": [], "b": {}, "c": [[], {}]}),
+                ("{a:true,b:false,c:null,d:None}", {"a": True, "b": False, "c": None, "d": None}),
+                ("{a:-1,b:0.5,c:1e+20}", {"a": -1, "b": 0.5, "c": 1e20}),
+                ('{a:[<|"|>x, y]<|"|>, 2],<|"|>b c<|"|>:{d:<|"|>}<|"|>}}', {"a": ["x, y]", 2], "b c": {"d": "}"}}),
+                ('{a:Köln am Rhein,b:"c, \\"d\\"",e:1.2.3}', {"a": "Köln am Rhein", "b": 'c, "d"', "e": "1.2.3"}),
+                ("[1]", None), ("{a}", None), ("{a:}", None), ("{a:1,}", None), ("{a:1]", None), ("{a:[1}", None), ("{a:1} x", None),
+                ("{a:[1 }", None), ('{a:<|"|>x}', None), ("{a:" * 5000, None), ("{a:" + "[" * 5000, None), ("", None), ("a", None)):
+            self.assertEqual(parse_object(text), expected, text[:50])
+
+    def test_arguments_that_are_no_json(self):
+        for name in ("deepseek_v31", "kimi_k2"):
+            start, _, head, tail, _ = FORMS[name]
+            for arguments in ('{"a": NaN}', '{"a": 1e999}', '{"a": ' + "[" * 20000 + "}"):
+                self.assertEqual(parse(name, start + head + arguments + tail), (start + head + arguments + tail, []))
+
+
+if __name__ == "__main__":
+    unittest.main()
