@@ -1,4 +1,4 @@
-"""Tool calls as OpenAI's own Python package sees them, by the templates of four families and in what their models write.
+"""Tool calls as OpenAI's own Python package sees them, by the templates of nine families and in what their models write.
 
 Skipped where the packages of PyPI are not installed.
 """
@@ -11,6 +11,7 @@ import unittest
 
 sys.path.insert(0, "tests/gateway")
 import programs  # noqa: E402
+from call_templates import TEMPLATES  # noqa: E402
 from scripted_server import ScriptedServer  # noqa: E402
 from tandem.v1 import generation_pb2 as api  # noqa: E402
 
@@ -30,9 +31,12 @@ USER = {"role": "user", "content": "How warm is it in Zürich?"}
 class OpenAiToolsTest(unittest.TestCase):
 
     def start(self, template):
+        """By a path, or by itself."""
         import openai
-        with open(template, encoding="utf-8") as file:
-            self.server = ScriptedServer(file.read())
+        if os.path.isabs(template):
+            with open(template, encoding="utf-8") as file:
+                template = file.read()
+        self.server = ScriptedServer(template)
         self.addCleanup(self.server.stop)
         gateway = programs.Program(programs.GATEWAY, "--listen", "127.0.0.1:0", "--server", self.server.address)
         self.addCleanup(gateway.kill)
@@ -72,6 +76,41 @@ class OpenAiToolsTest(unittest.TestCase):
     def test_qwen(self):
         self.check_conversation(os.path.join(TRL, "qwen2_5.jinja"),
                                 '<tool_call>\n{"name": "weather", "arguments": {"city": "Zürich"}}\n</tool_call>')
+
+    def test_qwen3_5(self):
+        self.check_conversation(
+            os.path.join(TRL, "qwen3_5_think.jinja"), "It asks.\n</think>\n\n<tool_call>\n<function=weather>\n<parameter=city>\n"
+            "Zürich\n</parameter>\n</function>\n</tool_call>", "So.\n</think>\n\nIt is 17 °C.")
+
+    def test_glm(self):
+        self.check_conversation(os.path.join(TRL, "glm4moe.jinja"), "\n<think></think>\n<tool_call>weather\n<arg_key>city</arg_key>\n"
+                                "<arg_value>Zürich</arg_value>\n</tool_call>", "\n<think>So.</think>\nIt is 17 °C.")
+
+    def test_gemma(self):
+        self.check_conversation(os.path.join(TRL, "gemma4.jinja"), '<|tool_call>call:weather{city:<|"|>Zürich<|"|>}<tool_call|>')
+
+    def test_minimax(self):
+        self.check_conversation(TEMPLATES["minimax_m2"], '\n<minimax:tool_call>\n<invoke name="weather">\n'
+                                '<parameter name="city">Zürich</parameter>\n</invoke>\n</minimax:tool_call>')
+
+    def test_deepseek(self):
+        self.check_conversation(TEMPLATES["deepseek_v31"], '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>weather<｜tool▁sep｜>{"city": "Zürich"}'
+                                "<｜tool▁call▁end｜><｜tool▁calls▁end｜>")
+        self.check_conversation(
+            TEMPLATES["deepseek_v32"], '\n\n<｜DSML｜function_calls>\n<｜DSML｜invoke name="weather">\n<｜DSML｜parameter name="city" '
+            'string="true">Zürich</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>')
+
+    def test_kimi(self):
+        self.check_conversation(TEMPLATES["kimi_k2"], "<|tool_calls_section_begin|><|tool_call_begin|>functions.weather:0"
+                                '<|tool_call_argument_begin|>{"city": "Zürich"}<|tool_call_end|><|tool_calls_section_end|>')
+
+    def test_arguments_have_the_types_of_their_schemas(self):
+        self.start(os.path.join(TRL, "qwen3_6.jinja"))
+        tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {
+            "a": {"type": "integer"}, "b": {"type": "string"}, "c": {"anyOf": [{"type": "array"}, {"type": "null"}]}}}}}
+        parameters = "".join(f"<parameter={key}>\n5\n</parameter>\n" for key in "abc").replace("c>\n5", "c>\n[5]")
+        asked = self.ask([USER], f"</think>\n\n<tool_call>\n<function=f>\n{parameters}</function>\n</tool_call>", tools=[tool])
+        self.assertEqual(json.loads(asked.message.tool_calls[0].function.arguments), {"a": 5, "b": "5", "c": [5]})
 
     def test_llama(self):
         self.check_conversation(os.path.join(TRL, "llama3_1.jinja"), '{"name": "weather", "parameters": {"city": "Zürich"}}')
