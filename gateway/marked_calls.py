@@ -92,24 +92,24 @@ class MarkedParser:
         goes_on = True
         while goes_on:
             at = yield from self._scanner.skip_blanks(at)
-            call, end = yield from self._read_call(at, is_inside)
-            self._calls.append(call)
-            self._ids.add(call.id)
+            calls, end = yield from self._read_calls_of(at, is_inside)
+            if not calls:
+                raise NoCall(end)
+            self._calls += calls
+            self._ids.update(one.id for one in calls)
             self._scanner.drop(end)
             self._line_ends, self._is_after_call = "", True
             at, goes_on = 0, (yield from self._goes_on())
 
-    def _read_call(self, at: int, is_inside: bool) -> Generator:
-        """(it, its end)."""
+    def _read_calls_of(self, at: int, is_inside: bool) -> Generator:
+        """(the call there, in a list, or none; its end)."""
         head = yield from self._scanner.match(self.MARKERS.head, self.MARKERS.call, at)
         if not is_inside and head["name"] not in self._types:
-            raise NoCall(head.end())
+            return [], head.end()
         arguments, end = yield from self._read_arguments(head["name"], head.end())
         id = head.groupdict().get("id")
         call = make_call({"name": head["name"], "arguments": arguments}, None if id in self._ids else id)
-        if call is None:
-            raise NoCall(end)
-        return call, end
+        return [call] if call else [], end
 
     def _read_arguments(self, function: str, at: int) -> Generator:
         """(them, or None if they are none; the end of the call)."""

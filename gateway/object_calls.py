@@ -8,7 +8,7 @@ import re
 from collections.abc import Generator
 
 from gateway.call_scanner import NoCall
-from gateway.gemma4_values import parse_object
+from gateway.loose_values import parse_object
 from gateway.marked_calls import MarkedParser, Markers
 
 _CALLS = {"starts": ("<｜tool▁calls▁begin｜>",), "ends": ("<｜tool▁calls▁end｜>",)}
@@ -17,23 +17,31 @@ _CALLS = {"starts": ("<｜tool▁calls▁begin｜>",), "ends": ("<｜tool▁call
 class ObjectParser(MarkedParser):
     """JSON. A call ends at the first marker that is in no string, or with the text."""
 
-    QUOTES = re.compile(r'\\.|"', re.DOTALL)  # but what begins with a backslash
+    QUOTES = re.compile(r'\\.|"', re.DOTALL)  # what begins with a backslash is none
 
     def _read_arguments(self, function: str, at: int) -> Generator:
+        text, end = yield from self._read_text(at)
+        return self._parse(text), end
+
+    def _read_text(self, at: int) -> Generator:
+        """(what is before the end of the call, where that ends)."""
         scanner, end = self._scanner, self.MARKERS.call_end
         begin = counted = at
-        is_quoted = False
+        quote = ""  # that a string began with
         while True:
             try:
                 found = yield from scanner.find(end, at)
             except NoCall:
                 if not scanner.is_last:
                     raise
-                return self._parse(scanner.held[begin:scanner.limit]), scanner.limit
-            quotes = sum(not one.startswith("\\") for one in self.QUOTES.findall(scanner.held, counted, found))
-            is_quoted ^= quotes % 2 == 1
-            if not is_quoted:
-                return self._parse(scanner.held[begin:found]), found + len(end)
+                return scanner.held[begin:scanner.limit], scanner.limit
+            for one in self.QUOTES.findall(scanner.held, counted, found):
+                if one == quote:
+                    quote = ""
+                elif not quote and not one.startswith("\\"):
+                    quote = one
+            if not quote:
+                return scanner.held[begin:found], found + len(end)
             at, counted = found + 1, found
 
     def _parse(self, text: str) -> dict | None:
@@ -77,7 +85,7 @@ class KimiK2Parser(ObjectParser):
 
 
 class Gemma4Parser(ObjectParser):
-    """<|tool_call>call:NAME{KEY:<|"|>TEXT<|"|>,KEY:42}<tool_call|>; Gemma 4. gemma4_values.py has its values."""
+    """<|tool_call>call:NAME{KEY:<|"|>TEXT<|"|>,KEY:42}<tool_call|>; Gemma 4."""
 
     MARKERS = Markers(call="<|tool_call>", head=re.compile(r"<\|tool_call>\s*call:(?P<name>[^\s<>{}]+)\s*(?=\{)"),
                       call_end="<tool_call|>")

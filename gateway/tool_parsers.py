@@ -10,6 +10,7 @@ from typing import Protocol
 
 from gateway.gpt_oss_calls import GptOssParser
 from gateway.hermes_calls import HermesParser
+from gateway.lfm2_calls import Lfm2Parser
 from gateway.llama_calls import LlamaParser
 from gateway.mistral_calls import MistralParser
 from gateway.object_calls import DeepseekV3Parser, DeepseekV31Parser, Gemma4Parser, KimiK2Parser
@@ -37,6 +38,7 @@ PARSERS: dict[str, Callable[[list[dict]], ToolParser]] = {
     "gpt_oss": lambda _: GptOssParser(),
     "hermes": lambda _: HermesParser(),
     "kimi_k2": KimiK2Parser,
+    "lfm2": Lfm2Parser,
     "llama3_json": lambda _: LlamaParser(),
     "minimax_m2": MinimaxM2Parser,
     "mistral": lambda _: MistralParser(),
@@ -74,6 +76,8 @@ _SIGNS = (
     ("deepseek_v31", ("<｜tool▁call▁begin｜>", "<｜tool▁sep｜>")),
     ("gemma4", ("<|tool_call>call:", "<tool_call|>")),
     ("kimi_k2", ("<|tool_call_begin|>", "<|tool_call_argument_begin|>")),
+    ("lfm2", ("<|tool_call_start|>",)),
+    ("lfm2", ("<|tool_list_start|>",)),
 )
 
 

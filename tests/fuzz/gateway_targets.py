@@ -103,6 +103,7 @@ _CALLS = {
     "hermes": f"I look.<tool_call>{_CALL}</tool_call>\n<tool_call>{_CALL}",
     "kimi_k2": f"<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{_ARGUMENTS}<|tool_call_end|>"
                "<|tool_calls_section_end|>",
+    "lfm2": "<|tool_call_start|>[f(a='x', b=[1, None]), g()]<|tool_call_end|>",
     "llama3_json": f"<|python_tag|>{_CALL}; {_CALL}",
     "minimax_m2": '<minimax:tool_call>\n<invoke name="f">\n<parameter name="a">1</parameter>\n</invoke>\n</minimax:tool_call>',
     "mistral": f"[TOOL_CALLS][{_CALL}] [TOOL_CALLS]weather[ARGS]{{}}",

@@ -5,7 +5,7 @@ import sys
 import unittest
 
 sys.path[:0] = ["gateway/tandem_gateway", "tests/gateway"]
-from gateway.gemma4_values import parse_object  # noqa: E402
+from gateway.loose_values import parse_object  # noqa: E402
 from gateway.tool_calls import MAX_CALL_CHARS  # noqa: E402
 from gateway.tool_parsers import PARSERS  # noqa: E402
 from parsing import ParsingTest, parse, tool  # noqa: E402
@@ -75,16 +75,31 @@ class ObjectCallsTest(ParsingTest):
         self.assertEqual([call.id for call in calls[:2]], ["functions.weather:0", "functions.weather:1"])
         self.assertRegex(calls[2].id, "^call_[0-9a-f]{24}$")  # each has its own
 
-    def test_gemmas_values(self):
+    def test_values(self):
         for text, expected in (
                 ("{}", {}), ("{ }", {}), ('{a:<|"|><|"|>}', {"a": ""}), ("{a:[],b:{},c:[[],{}]}", {"a": [], "b": {}, "c": [[], {}]}),
                 ("{a:true,b:false,c:null,d:None}", {"a": True, "b": False, "c": None, "d": None}),
                 ("{a:-1,b:0.5,c:1e+20}", {"a": -1, "b": 0.5, "c": 1e20}),
                 ('{a:[<|"|>x, y]<|"|>, 2],<|"|>b c<|"|>:{d:<|"|>}<|"|>}}', {"a": ["x, y]", 2], "b c": {"d": "}"}}),
                 ('{a:Köln am Rhein,b:"c, \\"d\\"",e:1.2.3}', {"a": "Köln am Rhein", "b": 'c, "d"', "e": "1.2.3"}),
+                ("{'a': 'it\\'s', \"b\": \"\\u00fc \\'\", 'c': [True, null]}", {"a": "it's", "b": "ü '", "c": [True, None]}),
+                ("{'a': 'x\ny'}", {"a": "x\ny"}), ("{'a': 'x}", None), ("{'a': '\\x'}", None), ("{'a' 1}", None),
                 ("[1]", None), ("{a}", None), ("{a:}", None), ("{a:1,}", None), ("{a:1]", None), ("{a:[1}", None), ("{a:1} x", None),
                 ("{a:[1 }", None), ('{a:<|"|>x}', None), ("{a:" * 5000, None), ("{a:" + "[" * 5000, None), ("", None), ("a", None)):
             self.assertEqual(parse_object(text), expected, text[:50])
+
+    def test_lfm2(self):
+        start, end = "<|tool_call_start|>[", "]<|tool_call_end|>"
+        call = "weather(city='Köln', days=2)"
+        self.check("lfm2", start + call + end, "", FOUND)
+        self.check("lfm2", f"I look. {start}{call}, now(){end}\n{start}{call}{end}\n", "I look. ", FOUND, ("now", {}), FOUND)
+        self.check("lfm2", start + call + "]", "", FOUND)  # ended before its last marker
+        for value, expected in (('"Köln"', "Köln"), (r"'it\'s \n\\'", "it's \n\\"), (repr(end), end), ("['a', {\"b\": null}]", ["a", {"b": None}]),
+                                ("{}", {}), ("-0.5", -0.5), ("None", None), ("true", True), ("''", ""), ("'f(x=1)'", "f(x=1)")):
+            self.check("lfm2", f"{start}a.f-1(b={value}, c = 1){end}", "", ("a.f-1", {"b": expected, "c": 1}))
+        for inside in ("", "now", "now(1)", "now()x", "now(", "f(a=)", "f(a=1", "f(a='it's')", "now(),", "()", "f(a=1)) "):
+            self.check("lfm2", start + inside + end, start + inside + end)
+        self.check("lfm2", f"{start}x{end}{start}{call}{end}", f"{start}x{end}", FOUND)
 
     def test_arguments_that_are_no_json(self):
         for name in ("deepseek_v31", "kimi_k2"):

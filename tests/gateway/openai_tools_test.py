@@ -1,4 +1,4 @@
-"""Tool calls as OpenAI's own Python package sees them, by the templates of nine families and in what their models write.
+"""Tool calls as OpenAI's own Python package sees them, by the templates of ten families and in what their models write.
 
 Skipped where the packages of PyPI are not installed.
 """
@@ -103,6 +103,9 @@ class OpenAiToolsTest(unittest.TestCase):
     def test_kimi(self):
         self.check_conversation(TEMPLATES["kimi_k2"], "<|tool_calls_section_begin|><|tool_call_begin|>functions.weather:0"
                                 '<|tool_call_argument_begin|>{"city": "Zürich"}<|tool_call_end|><|tool_calls_section_end|>')
+
+    def test_lfm2(self):
+        self.check_conversation(os.path.join(TRL, "lfm2_v2.jinja"), "<|tool_call_start|>[weather(city='Zürich')]<|tool_call_end|>")
 
     def test_arguments_have_the_types_of_their_schemas(self):
         self.start(os.path.join(TRL, "qwen3_6.jinja"))

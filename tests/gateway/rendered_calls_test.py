@@ -21,7 +21,7 @@ TRL = os.path.join(PACKAGES, "trl/chat_templates")
 AXOLOTL = os.path.join(PACKAGES, "axolotl/utils/chat_templates/templates")
 # By what the names of templates begin with, the longest first; others have no form, or no tools.
 FORMS_OF_TRL = {"gemma4": "gemma4", "diffusion_gemma": "gemma4", "glm4moe": "glm4", "gptoss": "gpt_oss", "llama3_1": "llama3_json",
-                "llama3_2": "llama3_json", "nemotron_3": "qwen3_xml", "qwen2_5_vl": None, "qwen2_5": "hermes",
+                "lfm2": "lfm2", "llama3_2": "llama3_json", "nemotron_3": "qwen3_xml", "qwen2_5_vl": None, "qwen2_5": "hermes",
                 "qwen3_5": "qwen3_xml", "qwen3_6": "qwen3_xml", "qwen3_8": "qwen3_xml", "qwen3": "hermes"}
 FORMS_OF_AXOLOTL = {"exaone4": "hermes", "falcon_h1": "hermes", "gemma4": "gemma4", "llama3_2_vision": "llama3_json", "mistral_v2v3": "mistral",
                     "mistral_v3_tekken": "mistral", "qwen3": "hermes", "qwen_25": "hermes"}
@@ -30,6 +30,7 @@ MARKERS = {"qwen3_xml": ("<tool_call>", "</tool_call>"), "glm4": ("<tool_call>",
            "gemma4": ("<|tool_call>", "<tool_call|>"), "deepseek_v3": ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
            "deepseek_v31": ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
            "deepseek_v32": ("<｜DSML｜function_calls>", "</｜DSML｜function_calls>"),
+           "lfm2": ("<|tool_call_start|>", "<|tool_call_end|>"),
            "minimax_m2": ("<minimax:tool_call>", "</minimax:tool_call>"),
            "kimi_k2": ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>")}
 ARGUMENTS = {
@@ -87,7 +88,7 @@ class RenderedCallsTest(unittest.TestCase):
         for form, names in (
                 ("qwen3_xml", ("qwen3_5_think", "qwen3_5_nothink", "qwen3_6", "qwen3_8", "nemotron_3_nano", "nemotron_3_super",
                                "nemotron_3_ultra", "nemotron_3_5_lightning")),
-                ("glm4", ("glm4moe",)), ("gemma4", ("gemma4", "gemma4_v5")), ("deepseek_v3", ("deepseekv3",))):
+                ("glm4", ("glm4moe",)), ("gemma4", ("gemma4", "gemma4_v5")), ("deepseek_v3", ("deepseekv3",)), ("lfm2", ("lfm2_v2",))):
             for name, template in in_packages(TRL, *names):
                 with self.subTest(name):
                     self.check(template, form, as_text=form == "deepseek_v3")
