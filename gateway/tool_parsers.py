@@ -36,7 +36,7 @@ PARSERS: dict[str, Callable[[list[dict]], ToolParser]] = {
     "gemma4": Gemma4Parser,
     "glm4": Glm4Parser,
     "gpt_oss": lambda _: GptOssParser(),
-    "hermes": lambda _: HermesParser(),
+    "hermes": HermesParser,
     "kimi_k2": KimiK2Parser,
     "lfm2": Lfm2Parser,
     "llama3_json": lambda _: LlamaParser(),

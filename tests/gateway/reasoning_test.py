@@ -73,7 +73,7 @@ class ReasoningTest(unittest.TestCase):
 
     def test_calls_are_in_what_follows(self):
         call = '<tool_call>{"name": "f"}</tool_call>'
-        self.check(lambda: MarkedReader(ThoughtsReader(THINK, Begins.BEFORE), HermesParser()),
+        self.check(lambda: MarkedReader(ThoughtsReader(THINK, Begins.BEFORE), HermesParser([])),
                    f"<think>{call}</think>\n{call}", call, "", "f")
 
     def test_channels(self):

@@ -88,7 +88,8 @@ class RenderedCallsTest(unittest.TestCase):
         for form, names in (
                 ("qwen3_xml", ("qwen3_5_think", "qwen3_5_nothink", "qwen3_6", "qwen3_8", "nemotron_3_nano", "nemotron_3_super",
                                "nemotron_3_ultra", "nemotron_3_5_lightning")),
-                ("glm4", ("glm4moe",)), ("gemma4", ("gemma4", "gemma4_v5")), ("deepseek_v3", ("deepseekv3",)), ("lfm2", ("lfm2_v2",))):
+                ("glm4", ("glm4moe",)), ("gemma4", ("gemma4", "gemma4_v5")), ("deepseek_v3", ("deepseekv3",)), ("hermes", ("qwen2_5", "qwen3")),
+                ("lfm2", ("lfm2_v2",))):
             for name, template in in_packages(TRL, *names):
                 with self.subTest(name):
                     self.check(template, form, as_text=form == "deepseek_v3")

@@ -28,6 +28,10 @@ class ToolCallsTest(ParsingTest):
         self.check("hermes", f"I look. {call}", "I look. ", FOUND)
         self.check("hermes", f"<tool_call>{WEATHER}", "", FOUND)
 
+    def test_hermes_with_its_markers_in_a_string(self):
+        text = '"<tool_call>\\n{\\"</tool_call>\\\\"'
+        self.check("hermes", '<tool_call>{"name": "f", "arguments": {"a": %s}}</tool_call> x' % text, " x", ("f", {"a": json.loads(text)}))
+
     def test_hermes_that_is_no_call_stays_text(self):
         for text in ("<tool_call>weather?</tool_call> end", "a <tool_call", "<tool_call>{",
                      '<tool_call>{"name": 3}</tool_call>', "<tool_call>[1]</tool_call>"):
