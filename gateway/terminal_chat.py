@@ -10,12 +10,14 @@ import grpc
 
 from gateway import chat_prompt
 from gateway.access import calling_for
+from gateway.answer_reader import AnswerReader, ChannelReader, MarkedReader, Parts
 from gateway.backend import Coordinator
 from gateway.connection_flags import add_connection_flags, read_access
 from gateway.errors import ApiError, from_grpc
+from gateway.gpt_oss_calls import GptOssParser
+from gateway.reasoning import MARKERS, ThoughtsReader, beginning, markers_of_template
 from gateway.template_pool import TemplatePool
-from gateway.tool_calls import ToolCall
-from gateway.tool_parsers import PARSERS, ToolParser, form_of_answers
+from gateway.tool_parsers import has_channels
 from gateway.version import VERSION
 from tandem.v1 import generation_pb2 as api
 
@@ -26,13 +28,41 @@ _HELP = """\
 /quit          as Ctrl-D does; Ctrl-C stops an answer"""
 
 
-async def _parse(messages: AsyncIterator[api.GenerateResponse],
-                 parser: ToolParser | None) -> AsyncIterator[tuple[str, list[ToolCall]]]:
-    """What an answer says, and the calls in it, as it comes."""
+def _reader(template: str, prompt: str) -> AnswerReader:
+    if has_channels(template, has_tools=False):
+        return ChannelReader(GptOssParser())
+    markers = MARKERS.get(markers_of_template(template))
+    return MarkedReader(markers and ThoughtsReader(markers, beginning(markers, prompt)))
+
+
+async def _parts(messages: AsyncIterator[api.GenerateResponse],
+                 reader: AnswerReader) -> AsyncIterator[Parts]:
+    """What an answer thinks and says, and the calls in it, as it comes."""
     async for message in messages:
-        yield parser.feed(message.text) if parser else (message.text, [])
-    if parser:
-        yield parser.finish()
+        yield reader.read(message.text, last=False)
+    yield reader.read("", last=True)
+
+
+class _Screen:
+    """Thoughts are dim, and on a terminal only."""
+
+    def __init__(self):
+        self._shows_thoughts = sys.stdout.isatty()
+        self._is_dim = False
+
+    def show(self, parts: Parts) -> None:
+        if parts.reasoning and self._shows_thoughts:
+            self._print(parts.reasoning, dim=True)
+        if parts.content:
+            self._print(parts.content, dim=False)
+
+    def end(self) -> None:
+        self._print("\n", dim=False)
+
+    def _print(self, text: str, dim: bool) -> None:
+        change = "" if dim == self._is_dim else "\x1b[2m" if dim else "\x1b[0m\n\n"
+        self._is_dim = dim
+        print(change + text, end="", flush=True)
 
 
 class Conversation:
@@ -58,17 +88,17 @@ class Conversation:
             await self._coordinator.load()
         prompt = await chat_prompt.render(self._templates, self._coordinator.model, asked, [], True,
                                           {})
-        said, has_called = "", False
-        form = form_of_answers(self._coordinator.model.chat_template, has_tools=False)
-        parser = PARSERS[form]([]) if form else None
+        said, thoughts, has_called = "", "", False
+        reader, screen = _reader(self._coordinator.model.chat_template, prompt), _Screen()
         call = self._coordinator.generate(api.GenerateRequest(
             text=prompt, sampling=self._params, add_special_tokens=False,
-            parse_special_tokens=True, skip_special_tokens=not parser))
+            parse_special_tokens=True, skip_special_tokens=not reader.may_think))
         try:
-            async for text, calls in _parse(call, parser):
-                said += text
-                has_called = has_called or bool(calls)
-                print(text, end="", flush=True)
+            async for parts in _parts(call, reader):
+                said += parts.content
+                thoughts += parts.reasoning
+                has_called = has_called or bool(parts.calls)
+                screen.show(parts)
             if has_called and not said:
                 print("tandem_chat: the model only called a tool, and there is none here: the question is forgotten",
                       file=sys.stderr)
@@ -77,9 +107,10 @@ class Conversation:
             raise
         finally:
             call.cancel()
-            print()
+            screen.end()
             if said:
-                self.messages = [*asked, {"role": "assistant", "content": said}]
+                thought = {"reasoning_content": thoughts} if thoughts else {}
+                self.messages = [*asked, {"role": "assistant", "content": said, **thought}]
 
     def save(self, path: str) -> None:
         with open(path, "w", encoding="utf-8") as file:

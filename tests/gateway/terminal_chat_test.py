@@ -99,6 +99,14 @@ class TerminalChatTest(unittest.TestCase):
             "<|channel|>analysis<|message|>Well.<|end|><|start|>assistant<|channel|>final<|message|>3 <", "")
         self.assertEqual((out, err, prompts), ("3 <", "", ["Q0", "Q0 3 < Q1"]))
 
+    def test_thoughts_are_not_what_it_says(self):
+        server = ScriptedServer("{{ messages | map(attribute='content') | join(' ') }}{# </think> #}")
+        self.addCleanup(server.stop)
+        server.answers = ["<think>\nWell.\n</think>\n\n3 <", "4"]
+        done = subprocess.run([f"{self.folder}/tandem", "chat", "--server", server.address], input="Q0\nQ1\n",
+                              capture_output=True, text=True, timeout=programs.PATIENCE_S, check=True)
+        self.assertEqual((done.stdout.split(), done.stderr, server.prompts), (["3", "<", "4"], "", ["Q0", "Q0 3 < Q1"]))
+
     def test_of_gpt_oss_only_a_call(self):
         out, err, prompts = self.of_gpt_oss("<|channel|>commentary to=functions.f<|message|>{}<|call|>", "Hello.")
         self.assertRegex(err, r"^tandem_chat: the model only called a tool[^\n]*\n$")
