@@ -1,7 +1,7 @@
 """An answer taken apart as it comes: thoughts, content and tool calls."""
 
-import dataclasses
-from typing import Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 from gateway.gpt_oss_calls import GptOssParser
 from gateway.reasoning import ThoughtsReader
@@ -9,12 +9,11 @@ from gateway.tool_calls import ToolCall
 from gateway.tool_parsers import ToolParser
 
 
-@dataclasses.dataclass(frozen=True)
-class Parts:
+class Parts(NamedTuple):
     thinking: bool = False  # it ends within thoughts
     reasoning: str = ""
     content: str = ""
-    calls: list[ToolCall] = dataclasses.field(default_factory=list)
+    calls: Sequence[ToolCall] = ()
 
 
 class AnswerReader(Protocol):

@@ -1,6 +1,7 @@
 """One choice of a chat's answers, as its messages come: its thoughts, content and calls."""
 
-import dataclasses
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from gateway import forced_calls
 from gateway.answer_reader import AnswerReader
@@ -8,15 +9,15 @@ from gateway.chat_request import ChatRequest
 from gateway.finish import FINISH_REASONS
 from gateway.forced_calls import CallPart
 from gateway.generation import Answer
+from gateway.tool_calls import ToolCall
 from tandem.v1 import generation_pb2 as api
 
 
-@dataclasses.dataclass(frozen=True)
-class Added:
+class Added(NamedTuple):
     """What a message adds. Calls that the request does not force are whole."""
     reasoning: str = ""
     content: str = ""
-    calls: list[CallPart] = dataclasses.field(default_factory=list)
+    calls: Sequence[CallPart] = ()
 
 
 class Choice:
@@ -38,15 +39,15 @@ class Choice:
         if self._forced:
             has_begun = parts.content or (last and not parts.thinking)
             return Added(reasoning, calls=self._forced.feed(parts.content) if has_begun else [])
-        calls = parts.calls
+        return Added(reasoning, parts.content, self._numbered(parts.calls) if parts.calls else ())
+
+    def _numbered(self, calls: Sequence[ToolCall]) -> list[CallPart]:
         if not self._request.tools:  # gpt-oss may write calls all the same
-            calls = []
-        elif self._request.one_call:
+            return []
+        if self._request.one_call:
             calls = calls[:max(1 - self._num_calls, 0)]
         first, self._num_calls = self._num_calls, self._num_calls + len(calls)
-        return Added(reasoning, parts.content,
-                     [CallPart(first + i, one.arguments, one.id, one.name)
-                      for i, one in enumerate(calls)])
+        return [CallPart(first + i, one.arguments, one.id, one.name) for i, one in enumerate(calls)]
 
     def add_whole(self, answer: Answer) -> Added:
         messages = answer.messages if self._reader.may_think else [(answer.text, 0)]
