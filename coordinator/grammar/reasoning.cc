@@ -26,6 +26,7 @@ absl::Status Check(const char* name, const std::string& text) {
   return absl::InvalidArgumentError(absl::StrCat("reasoning.", name, " is not UTF-8"));
 }
 
+Expression LineEnds() { return Repeat(Text("\n"), 0, kMaxLineEnds); }
 Expression ControlToken() { return Text(std::string(1, kControlToken)); }
 
 // The text, of which any part may be the names of control tokens.
@@ -109,11 +110,11 @@ absl::StatusOr<Grammar> WithReasoning(const Reasoning& reasoning, Grammar form) 
     MoveRules(form_rule, rule);
     grammar.rules.push_back(std::move(rule));
   }
-  grammar.rules[kAnswer] = Sequence(
-      {Marker(reasoning.answer_start), Repeat(Text("\n"), 0, kMaxLineEnds), Rule(form_rule)});
+  grammar.rules[kAnswer] = Sequence({Marker(reasoning.answer_start), LineEnds(), Rule(form_rule)});
   grammar.rules[0] = Rule(kThoughts);
   if (!reasoning.start.empty()) {
-    grammar.rules[0] = Choice({Then(Marker(reasoning.start), Rule(kThoughts)), Rule(form_rule)});
+    grammar.rules[0] =
+        Choice({Sequence({LineEnds(), Marker(reasoning.start), Rule(kThoughts)}), Rule(form_rule)});
   }
   return grammar;
 }

@@ -13,8 +13,8 @@ namespace tandem::coordinator::grammar {
 // Thoughts are any text up to the first `end`. What is looked for is found in the text, be it
 // characters or names of control tokens, of which thoughts may have any.
 struct Reasoning {
-  // What the text begins with if it has thoughts: else it begins with the answer. Empty: the prompt
-  // has begun them.
+  // What the text begins with if it has thoughts, after two line ends at most: else it begins with
+  // the answer. Empty: the prompt has begun them.
   std::string start{};
   std::string end{};
   // What the answer follows, right after `end`; may be empty.

@@ -41,7 +41,9 @@ std::string_view TokenTrie::BytesOf(TokenId id) const {
   }
   if (tokenizer_->IsControl(id) || tokenizer_->IsEndOfGeneration(id)) return {};
   const auto bytes = tokenizer_->TokenBytes(id);
-  return bytes.ok() && bytes->size() <= kMaxTokenBytes ? *bytes : std::string_view();
+  if (!bytes.ok() || bytes->size() > kMaxTokenBytes) return {};
+  // A byte of its own, as vocabularies of bytes have it: never of a character.
+  return bytes->find(kControlToken) == std::string_view::npos ? *bytes : std::string_view();
 }
 
 void TokenTrie::Add(const Tokens& tokens, size_t begin, size_t end, size_t depth) {

@@ -27,7 +27,7 @@ class TokenTrie {
  public:
   // The tokens below `vocab_size`, which is the head's: none that ends a generation or has no
   // bytes. Those that control the model, of which no text is made, are kControlToken and their
-  // name.
+  // name; others with that byte are not here.
   TokenTrie(std::shared_ptr<const tokenizer::Tokenizer> tokenizer, uint32_t vocab_size);
 
   uint32_t vocab_size() const { return vocab_size_; }

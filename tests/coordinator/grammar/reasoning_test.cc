@@ -27,6 +27,7 @@ bool IsAnswerAfterThoughts(std::string text, const Reasoning& reasoning, const A
   const auto is_answer = [&] { return std::ranges::find(answers, text) != answers.end(); };
   if (!reasoning.start.empty()) {
     if (is_answer()) return true;
+    text.erase(0, std::min(text.find_first_not_of('\n'), size_t{2}));
     if (!text.starts_with(reasoning.start)) return false;
     text.erase(0, reasoning.start.size());
   }
@@ -85,18 +86,19 @@ TEST(Reasoning, NamesControlTokens) {
 }
 
 TEST(Reasoning, LeavesAllTokensToThoughts) {
-  enum : TokenId { kYes, kEnd, kEndAndMore, kEndAndYes, kControl, kMore };
+  enum : TokenId { kYes, kEnd, kEndAndMore, kEndAndYes, kControl, kMore, kByte };
   const auto trie = std::make_shared<const TokenTrie>(
-      std::make_shared<ByteTokenizer>(Answers{"yes", "</t>", "</t>no", "</t>yes", "</t>", "mo"},
-                                      std::vector<TokenId>{kControl}),
-      8);
+      std::make_shared<ByteTokenizer>(
+          Answers{"yes", "</t>", "</t>no", "</t>yes", "</t>", "mo", "\xff"},
+          std::vector<TokenId>{kControl}),
+      9);
   const auto grammar = TokenGrammar::Create(
       WithReasoning({.end = "</t>"}, GrammarOfChoices({"yes"}).value()).value(), trie);
   ASSERT_TRUE(grammar.ok()) << grammar.status();
   const auto allowed = [&](std::vector<TokenId> tokens) {
     const Continuation next = Matcher(*grammar).Follow(tokens).value();
     std::vector<TokenId> ids;
-    for (TokenId id = 0; id < 8; ++id) {
+    for (TokenId id = 0; id < 9; ++id) {
       if (step::Contains(*next.allowed, id)) ids.push_back(id);
     }
     if (next.can_end) ids.push_back(-1);
