@@ -222,8 +222,10 @@ absl::Status ServeUntilStopped(const config::ServerConfig& config, const ModelFi
   const Observed observed(watched.port.get(), model.spec.name, engine,
                           workers.engine.kv_cache.block_size);
   WaitForHttp(http, HttpGateway::Stage::kServes, signal);
-  std::cout << ReadyLine(server.address(), model, workers) << std::endl;
-  Notify("READY=1");
+  if (!signal.raised()) {
+    std::cout << ReadyLine(server.address(), model, workers) << std::endl;
+    Notify("READY=1");
+  }
   MemoryTrimmer trimmer;
   absl::Status ended = ending.Wait([&] {
     trimmer.Trim();

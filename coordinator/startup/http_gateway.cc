@@ -18,7 +18,7 @@ namespace tandem::coordinator {
 namespace {
 
 constexpr auto kCheckTimeout = std::chrono::seconds(30);
-constexpr auto kStageTimeout = std::chrono::seconds(30);
+constexpr Duration kPatience = std::chrono::seconds(10);
 // A Stop is noticed within this time.
 constexpr auto kSlice = std::chrono::milliseconds(50);
 constexpr auto kDrainTimeout = std::chrono::seconds(5);
@@ -63,12 +63,14 @@ absl::StatusOr<std::unique_ptr<HttpGateway>> HttpGateway::Start(
 }
 
 absl::Status HttpGateway::Wait(Stage stage, const std::function<bool()>& stopped) {
-  const bool came =
-      reports_->Wait(static_cast<char>(stage), Deadline::After(kStageTimeout), stopped);
+  if (gave_up_) return absl::OkStatus();
+  if (!patience_.has_value()) patience_ = Deadline::After(kPatience);
+  const bool came = reports_->Wait(static_cast<char>(stage), *patience_, stopped);
   if (came || stopped()) return absl::OkStatus();
+  gave_up_ = true;
   return absl::DeadlineExceededError(absl::StrCat(
       "--http-listen: tandem_gateway does not ", stage == Stage::kListens ? "listen" : "serve",
-      " after ", absl::FormatDuration(absl::FromChrono(kStageTimeout))));
+      " after ", absl::FormatDuration(absl::FromChrono(kPatience)), " and is not waited for"));
 }
 
 HttpGateway::~HttpGateway() {

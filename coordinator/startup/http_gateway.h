@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -14,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/clock.h"
 #include "common/base/mutex.h"
 #include "coordinator/startup/child_reports.h"
 
@@ -31,8 +33,9 @@ class HttpGateway {
     kListens = 'l',  // connections are taken, requests refused until it serves
     kServes = 's',   // it has found this server ready
   };
-  // Until a process has come as far, or `stopped`. DEADLINE_EXCEEDED after half a minute, in which
-  // it may have been started again: what it says of that is on stderr.
+  // Until a process has come as far, or `stopped`. DEADLINE_EXCEEDED, once, ten seconds after the
+  // first call for any stage, in which it may have been started again: why is on stderr. OK at once
+  // after that.
   absl::Status Wait(Stage stage, const std::function<bool()>& stopped);
 
  private:
@@ -47,6 +50,8 @@ class HttpGateway {
 
   const std::vector<std::string> argv_;
   const std::unique_ptr<ChildReports> reports_;
+  std::optional<Deadline> patience_;
+  bool gave_up_ = false;
   Mutex mutex_;
   CondVar stop_;
   bool stopped_ TANDEM_GUARDED_BY(mutex_) = false;
