@@ -1,12 +1,12 @@
 """Where thoughts, calls and an answer of some form are in a chat's answers, by the model's template: how they
 are read, and what room a form leaves for thoughts."""
 
-from gateway.answer_reader import AnswerReader, ChannelReader, MarkedReader
+from gateway.answer_reader import AnswerReader, ChannelReader, FinalReader, MarkedReader
 from gateway.backend import Model
 from gateway.chat_request import ChatRequest
 from gateway.config import Config
 from gateway.errors import bad_request
-from gateway.gpt_oss_calls import ANSWER, GptOssParser
+from gateway.gpt_oss_calls import BEFORE_ANSWER, GptOssParser
 from gateway.reasoning import MARKERS, Begins, ThoughtsReader, beginning, markers_of_template
 from gateway.tool_parsers import PARSERS, form_of_answers, has_channels
 from tandem.v1 import generation_pb2 as api
@@ -42,7 +42,7 @@ class AnswerLayout:
         if not self._has_form:
             return None
         if self._calls == "gpt_oss":
-            return ANSWER
+            return BEFORE_ANSWER
         if self._markers is None or (begins := beginning(self._markers, prompt)) is Begins.AFTER:
             return None
         start = self._markers.start if begins is Begins.BEFORE else ""
@@ -51,8 +51,9 @@ class AnswerLayout:
     def reader(self, prompt: str) -> AnswerReader:
         """For one choice."""
         if self._calls == "gpt_oss":
-            return ChannelReader(GptOssParser(only_final=self._has_form))
-        thoughts = self._markers and ThoughtsReader(self._markers, beginning(self._markers, prompt))
+            return FinalReader() if self._has_form else ChannelReader(GptOssParser())
+        thoughts = self._markers and ThoughtsReader(self._markers, beginning(self._markers, prompt),
+                                                    self._has_form)
         return MarkedReader(thoughts, PARSERS[self._calls](self._tools) if self._calls else None)
 
 

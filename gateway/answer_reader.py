@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from gateway.gpt_oss_calls import GptOssParser
-from gateway.reasoning import ThoughtsReader
+from gateway.gpt_oss_calls import FINAL_MESSAGE, GptOssParser
+from gateway.reasoning import Begins, Markers, ThoughtsReader
 from gateway.tool_calls import ToolCall
 from gateway.tool_parsers import ToolParser
 
@@ -46,6 +46,25 @@ class MarkedReader:
             rest, more = self._calls.finish()
             content, calls = content + rest, calls + more
         return Parts(thinking, reasoning, content, calls)
+
+
+class FinalReader:
+    """gpt-oss's answer of some form: behind the first FINAL_MESSAGE in the text, whatever channel that
+    seems to be in; what is before are thoughts."""
+
+    may_think = True
+
+    def __init__(self):
+        self._thoughts = GptOssParser(no_content=True)
+        self._final = ThoughtsReader(Markers("", FINAL_MESSAGE), Begins.WITHIN, has_form=True)
+
+    def read(self, text: str, last: bool) -> Parts:
+        before, content = self._final.feed(text)
+        self._thoughts.feed(before)
+        if last:
+            self._thoughts.feed(self._final.finish()[0])
+            self._thoughts.finish()
+        return Parts(self._final.thinking, self._thoughts.take_thoughts(), content)
 
 
 class ChannelReader:

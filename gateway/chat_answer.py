@@ -26,6 +26,7 @@ class ChatForm:
         self._created = int(time.time())
         self._request = request
         self._choices = [Choice(request, one) for one in readers]
+        self.by_message = any(one.may_think for one in readers)
         self._usage = UsageSum(request.choices)
 
     def whole(self, answers: list[Answer], pieces: logprobs.Pieces) -> dict:

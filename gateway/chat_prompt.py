@@ -32,10 +32,10 @@ def with_effort(variables: dict, effort: str | None, template: str) -> dict:
     """`reasoning_effort` as the template's own variable for it; what the request sets itself wins."""
     if effort is None:
         return variables
-    if "reasoning_effort" in template:
-        return {"reasoning_effort": effort, **variables}
     if effort == "none" and "enable_thinking" in template:
         return {"enable_thinking": False, **variables}
+    if "reasoning_effort" in template:
+        return {"reasoning_effort": effort, **variables}
     raise bad_request(f"this model's chat template has no variable for reasoning_effort {effort[:20]!r}",
                       "reasoning_effort")
 

@@ -24,6 +24,7 @@ class CompletionForm:
     """The JSON of one request's answers. Answer i is choice i % n of prompt i // n."""
 
     end = DONE
+    by_message = False
     failed = staticmethod(ApiError.body)
 
     def __init__(self, id: str, model: str, request: CompletionRequest, prompts: list[Prompt]):

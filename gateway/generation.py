@@ -71,25 +71,28 @@ class Generation:
 
 @dataclasses.dataclass
 class Answer:
-    """One request's whole answer; `last`: the message that says why and how it ended."""
+    """One request's whole answer; `last`: the message that says why and how it ended. `messages`, if
+    they are kept: of each its text and number of tokens."""
+    keeps_messages: bool = False
     text: str = ""
-    messages: list[tuple[str, int]] = dataclasses.field(default_factory=list)  # text, number of tokens
+    messages: list[tuple[str, int]] = dataclasses.field(default_factory=list)
     logprobs: list[api.TokenLogprobs] = dataclasses.field(default_factory=list)
     prompt_logprobs: list[api.TokenLogprobs] = dataclasses.field(default_factory=list)
     last: api.GenerateResponse = dataclasses.field(default_factory=api.GenerateResponse)
 
     def add(self, message: api.GenerateResponse) -> None:
         self.text += message.text
-        self.messages.append((message.text, len(message.token_ids)))
+        if self.keeps_messages:
+            self.messages.append((message.text, len(message.token_ids)))
         self.logprobs.extend(message.logprobs)
         self.prompt_logprobs.extend(message.prompt_logprobs)
         if message.finish_reason:
             self.last = message
 
 
-async def gather(generation: Generation) -> list[Answer]:
+async def gather(generation: Generation, keep_messages: bool) -> list[Answer]:
     """The whole answers, in the order of the requests."""
-    answers = [Answer() for _ in range(len(generation))]
+    answers = [Answer(keep_messages) for _ in range(len(generation))]
     async for index, message in generation.messages():
         answers[index].add(message)
     return answers

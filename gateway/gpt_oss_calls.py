@@ -19,8 +19,10 @@ _CHANNEL = re.compile(r"<\|channel\|>(\w+)")
 _RECIPIENT = re.compile(r" to=([^\s<]+)")
 _FUNCTIONS = "functions."
 
-# Where an answer of some form is: in the first message of the channel final.
-ANSWER = api.Reasoning(end="<|channel|>final", answer_start=_MESSAGE)
+# Before an answer of some form: it is the rest of the text. All that is before are thoughts.
+_FINAL = "<|channel|>final"
+BEFORE_ANSWER = api.Reasoning(end=_FINAL, answer_start=_MESSAGE)
+FINAL_MESSAGE = _FINAL + _MESSAGE
 
 
 class _Lines:
@@ -60,16 +62,16 @@ def _message_of(header: str) -> _Message:
 
 class GptOssParser:
     """Content is what the channels final and commentary, or text without any, tell the user, with a line
-    end between messages; if `only_final`, final alone. What else they say, and analysis, are thoughts.
-    What is for tools that are no functions, and in other channels, is left out."""
+    end between messages; analysis is thoughts, and so is what else has `no_content`. What is for tools
+    that are no functions, and in other channels, is left out."""
 
-    def __init__(self, only_final: bool = False):
+    def __init__(self, no_content: bool = False):
         self._held = ""
         self._message: _Message | None = None  # None: in a header
         self._content = _Lines()
         self._thoughts = _Lines()
         self._new_thoughts = ""
-        self._of_content = ("final",) if only_final else ("final", "commentary", None)
+        self._of_content = () if no_content else ("final", "commentary", None)
 
     @property
     def thinking(self) -> bool:
@@ -141,7 +143,7 @@ class GptOssParser:
         """The content among it; the rest are thoughts, or nothing."""
         if channel in self._of_content:
             return self._content.add(text)
-        if channel in ("analysis", "commentary", None):
+        if channel in ("analysis", "commentary", "final", None):
             self._new_thoughts += self._thoughts.add(text)
         return ""
 

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable
 
@@ -55,7 +56,7 @@ def parse_json(body: bytes | bytearray) -> object:
     """Raises ApiError 400 if it is not JSON, or not all of it is text."""
     try:
         # json itself would guess UTF-16 and let halves of pairs pass.
-        value = json.loads(body.decode(), parse_constant=_no_constant)
+        value = json.loads(body.decode(), parse_constant=_no_constant, parse_float=_finite)
         if b"\\ud" in body.lower():  # half a surrogate pair is no text
             json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
@@ -74,6 +75,13 @@ def _problem(error: ValueError | RecursionError) -> str:
 def _client_gone() -> ApiError:
     """Nobody reads it; the log has its status."""
     return ApiError(499, "the client is gone")
+
+
+def _finite(text: str) -> float:
+    """No answer could repeat another one."""
+    if math.isinf(value := float(text)):
+        raise json.JSONDecodeError(f"the number {text[:20]} is not finite", text, 0)
+    return value
 
 
 def _no_constant(name: str):

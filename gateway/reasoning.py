@@ -17,6 +17,8 @@ class Markers:
     label: str = ""  # may follow `start`, and is no thought
 
 
+_MAX_LINE_ENDS = 2
+
 MARKERS = {
     "think": Markers("<think>", "</think>"),  # DeepSeek, GLM, MiniMax, Qwen
     "mistral": Markers("[THINK]", "[/THINK]"),
@@ -48,12 +50,18 @@ def beginning(markers: Markers, prompt: str) -> Begins:
 
 class ThoughtsReader:
     """Takes the thoughts out of one answer as it comes. Line ends and blanks around them are in neither;
-    what ends in the middle of them has no answer."""
+    what ends in the middle of them has no answer. If the answer `has_form`, only so many line ends are
+    left out before it as may stand there (coordinator/grammar/reasoning.h).
 
-    def __init__(self, markers: Markers, begins: Begins):
+    Work is by what comes, however much is held.
+    """
+
+    def __init__(self, markers: Markers, begins: Begins, has_form: bool = False):
         self._markers = markers
-        self._held = ""
+        self._held = ""  # what may become a marker
+        self._blanks: list[str] = []  # before what is held
         self._begins = begins
+        self._line_ends = _MAX_LINE_ENDS if has_form else None  # that may still be left out; None: all blanks
         self._reads = {Begins.BEFORE: self._read_start, Begins.WITHIN: self._read_label,
                        Begins.AFTER: self._read_rest}[begins]
 
@@ -74,22 +82,22 @@ class ThoughtsReader:
 
     def finish(self) -> tuple[str, str]:
         """The rest: no more text comes."""
-        held, self._held = self._held, ""
         if self.thinking:
-            return held.strip(), ""
-        return "", "" if self._reads == self._read_blanks else held
+            return (self._take_blanks() if self._held else "") + self._held, ""
+        return "", self._take_blanks() + self._held
 
     def _read_start(self) -> tuple[str, str]:
-        held = self._held.lstrip()
-        if held.startswith(self._markers.start):
-            self._go_on(held.removeprefix(self._markers.start), self._read_label)
-        elif not self._markers.start.startswith(held):
-            self._reads = self._read_rest
+        self._hold_blanks()
+        if self._held.startswith(self._markers.start):
+            self._blanks.clear()
+            self._go_on(self._held.removeprefix(self._markers.start), self._read_label)
+        elif not self._markers.start.startswith(self._held):
+            self._go_on(self._take_blanks() + self._held, self._read_rest)
         return "", ""
 
     def _read_label(self) -> tuple[str, str]:
         """Blanks, and what else is at the beginning of thoughts: perhaps a start that the prompt has too."""
-        held = self._held.lstrip()
+        self._held = held = self._held.lstrip()
         heads = (self._markers.label, self._markers.start if self._begins is Begins.WITHIN else "")
         for head in heads:
             if head and held.startswith(head):
@@ -100,22 +108,41 @@ class ThoughtsReader:
         return "", ""
 
     def _read_thoughts(self) -> tuple[str, str]:
-        before, rest = split_at_marker(self._held, self._markers.end)
+        before, self._held = split_at_marker(self._held, self._markers.end)
         thoughts = before.rstrip()
-        if rest.startswith(self._markers.end):
-            self._go_on(rest.removeprefix(self._markers.end), self._read_blanks)
-        else:
-            self._held = before[len(thoughts):] + rest
+        blanks = before[len(thoughts):]
+        if thoughts:
+            thoughts = self._take_blanks() + thoughts
+        if self._held.startswith(self._markers.end):
+            self._blanks.clear()
+            self._go_on(self._held.removeprefix(self._markers.end), self._read_blanks)
+        elif blanks:
+            self._blanks.append(blanks)
         return thoughts, ""
 
     def _read_blanks(self) -> tuple[str, str]:
-        if held := self._held.lstrip():
-            self._go_on(held, self._read_rest)
+        if self._line_ends is None:
+            self._held = self._held.lstrip()
+        while self._line_ends and self._held.startswith("\n"):
+            self._held, self._line_ends = self._held[1:], self._line_ends - 1
+        if self._held:
+            self._go_on(self._held, self._read_rest)
         return "", ""
 
     def _read_rest(self) -> tuple[str, str]:
         answer, self._held = self._held, ""
         return "", answer
+
+    def _hold_blanks(self) -> None:
+        held = self._held.lstrip()
+        if len(held) < len(self._held):
+            self._blanks.append(self._held[:len(self._held) - len(held)])
+            self._held = held
+
+    def _take_blanks(self) -> str:
+        blanks = "".join(self._blanks)
+        self._blanks.clear()
+        return blanks
 
     def _go_on(self, held: str, reads) -> None:
         self._held, self._reads = held, reads

@@ -15,6 +15,7 @@ class ResponseForm:
     """The JSON of one request's answer."""
 
     end = ""
+    by_message = True
 
     def __init__(self, id: str, model: str, request: ResponseRequest, reader: AnswerReader):
         self._id = id
@@ -27,7 +28,9 @@ class ResponseForm:
 
     def whole(self, answers: list[Answer], _pieces) -> dict:
         [answer] = answers
-        self._output.add(self._choice.add_whole(answer))
+        for text, num_tokens in answer.messages:
+            self._output.add(self._choice.add(text, num_tokens, last=False))
+        self._output.add(self._choice.add("", 0, last=True))
         return self._ended(answer.last)
 
     def first_chunks(self) -> list[Event]:

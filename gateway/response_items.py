@@ -1,5 +1,8 @@
 """The input of /v1/responses: items of a conversation, as messages of a chat."""
 
+import json
+
+from gateway.chat_request import MAX_MESSAGES
 from gateway.fields import Fields
 
 # Parts of a content that are text.
@@ -15,25 +18,32 @@ def messages_of(fields: Fields) -> list[dict]:
     if isinstance(given, str):
         conversation.add("user", given)
     elif isinstance(given, list):
+        if len(given) > MAX_MESSAGES:
+            raise fields.error("input", f"has {len(given)} items, at most {MAX_MESSAGES}")
         for i, item in enumerate(given):
             _add_item(conversation, Fields(item, f"input[{i}]."))
     else:
         raise fields.error("input", "must be a string or a list of items")
-    if not conversation.messages:
+    if not (messages := conversation.take()):
         raise fields.error("input", "must have at least one item")
-    return conversation.messages
+    return messages
 
 
 class _Conversation:
 
     def __init__(self):
-        self.messages: list[dict] = []
+        self._instructions: list[str] = []
+        self.messages: list[dict] = []  # after them
+
+    def take(self) -> list[dict]:
+        """Instructions at the beginning are one message: many templates take no more."""
+        instructions = "\n\n".join(self._instructions)
+        first = [{"role": "system", "content": instructions}] if self._instructions else []
+        return first + self.messages
 
     def add(self, role: str, content: str) -> None:
-        """Instructions at the beginning are one message: many templates take no more."""
-        role = "system" if role == "developer" and self._only_instructions() else role
-        if role == "system" and self.messages and self._only_instructions():
-            self.messages[0]["content"] += "\n\n" + content
+        if role in ("system", "developer") and not self.messages:
+            self._instructions.append(content)
         elif role == "assistant":
             self._turn("content")["content"] = content
         else:
@@ -47,9 +57,6 @@ class _Conversation:
 
     def add_output(self, call_id: str, output: str) -> None:
         self.messages.append({"role": "tool", "tool_call_id": call_id, "content": output})
-
-    def _only_instructions(self) -> bool:
-        return all(one["role"] == "system" for one in self.messages)
 
     def _turn(self, *absent: str) -> dict:
         """The assistant's last message if nothing came after it and it has none of these, else a new one."""
@@ -74,12 +81,21 @@ def _add_item(conversation: _Conversation, item: Fields) -> None:
             conversation.add_thoughts(text)
     elif kind == "function_call":
         conversation.add_call({"id": _needed(item, "call_id"), "type": "function", "function": {
-            "name": _needed(item, "name"), "arguments": item.text("arguments") or "{}"}})
+            "name": _needed(item, "name"), "arguments": _arguments(item)}})
     elif kind == "function_call_output":
         conversation.add_output(_needed(item, "call_id"), _text(item, "output"))
     else:
         raise item.error("type", 'must be "message", "reasoning", "function_call" or '
                          '"function_call_output"')
+
+
+def _arguments(item: Fields) -> str:
+    """An object, as templates need it; none of what is no object: max_output_tokens may have cut it."""
+    text = item.text("arguments") or ""
+    try:
+        return text if isinstance(json.loads(text), dict) else "{}"
+    except (ValueError, RecursionError):
+        return "{}"
 
 
 def _needed(item: Fields, name: str) -> str:

@@ -14,6 +14,7 @@ class ResponseOutput:
     def __init__(self):
         self.items: list[dict] = []
         self._is_open = False
+        self._pieces: list[str] = []  # of the open item's text or arguments
 
     def add(self, added: Added) -> list[Event]:
         events = []
@@ -30,15 +31,16 @@ class ResponseOutput:
         if not self._is_open:
             return []
         self._is_open = False
-        item = self.items[-1]
+        item, text = self.items[-1], "".join(self._pieces)
         item["status"] = status
         if item["type"] == "function_call":
+            item["arguments"] = text
             events = [self._event("response.function_call_arguments.done", name=item["name"],
                                   arguments=item["arguments"])]
         else:
             part = item["content"][0]
-            text = {"text": part["text"], **_logprobs(part)}
-            events = [self._event(f"response.{part['type']}.done", content_index=0, **text),
+            part["text"] = text
+            events = [self._event(f"response.{part['type']}.done", content_index=0, text=text, **_logprobs(part)),
                       self._event("response.content_part.done", content_index=0, part=dict(part))]
         return events + [self._item_event("response.output_item.done")]
 
@@ -53,7 +55,7 @@ class ResponseOutput:
             item["content"].append(part)
             events.append(self._event("response.content_part.added", content_index=0, part=dict(part)))
         part = self.items[-1]["content"][0]
-        part["text"] += text
+        self._pieces.append(text)
         return events + [self._event(f"response.{part['type']}.delta", content_index=0, delta=text,
                                      **_logprobs(part))]
 
@@ -63,15 +65,15 @@ class ResponseOutput:
             events += self._open({"id": _new_id("fc"), "type": "function_call", "call_id": call.id,
                                   "name": call.name, "arguments": ""})
         if call.arguments:
-            self.items[-1]["arguments"] += call.arguments
+            self._pieces.append(call.arguments)
             events.append(self._event("response.function_call_arguments.delta", delta=call.arguments))
-        return events
+        return events + (self.close("completed") if call.id and call.arguments else [])  # it came whole
 
     def _open(self, item: dict) -> list[Event]:
         events = self.close("completed")
         item["status"] = "in_progress"
         self.items.append(item)
-        self._is_open = True
+        self._is_open, self._pieces = True, []
         return events + [self._item_event("response.output_item.added")]
 
     def _event(self, kind: str, **fields) -> Event:

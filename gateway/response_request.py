@@ -7,12 +7,16 @@ import dataclasses
 
 from gateway import chat_request
 from gateway.chat_request import ChatRequest
+from gateway.errors import ApiError, bad_request
 from gateway.fields import Fields
 from gateway.response_items import messages_of
 
 # What a chat names otherwise, or cannot be asked for here.
 _OF_CHATS = ("messages", "n", "max_tokens", "max_completion_tokens", "response_format",
              "reasoning_effort", "logprobs", "include_reasoning", "add_generation_prompt")
+# A chat's names, and what is meant.
+_NAMES = {"response_format.json_schema": "text.format", "response_format": "text.format",
+          "tool_choice.function": "tool_choice", "max_completion_tokens": "max_output_tokens"}
 # They say what a response has beside its items, of which there is nothing here, or how it is shown.
 _IGNORED = ("include", "max_tool_calls", "prompt_cache_options", "store")
 
@@ -41,8 +45,20 @@ def read(body: object) -> ResponseRequest:
     if (options := fields.fields("stream_options")) is not None:
         options.ignore(("include_obfuscation",))
         options.refuse_others()
-    request = chat_request.read({**fields.unread(), **chat})
+    try:
+        request = chat_request.read({**fields.unread(), **chat})
+    except ApiError as error:
+        raise _renamed(error) from None
     return ResponseRequest(request, _echo(body, request))
+
+
+def _renamed(error: ApiError) -> ApiError:
+    """With the name that the field has here."""
+    for name, here in _NAMES.items():
+        if (error.param or "").startswith(name):
+            param = here + error.param.removeprefix(name)
+            return bad_request(error.message.replace(error.param, param, 1), param)
+    return error
 
 
 def _tools(fields: Fields) -> list[dict]:

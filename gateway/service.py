@@ -24,6 +24,11 @@ from tandem.v1 import generation_pb2 as api
 _MANY = 500  # entries of log-probabilities, up to 21 tokens each
 
 
+def _work_of(answer: Answer) -> int:
+    """In such entries: ten messages are about one."""
+    return len(answer.logprobs) + len(answer.prompt_logprobs) + len(answer.messages) // 10
+
+
 @dataclasses.dataclass
 class Service:
     config: Config
@@ -46,9 +51,11 @@ class Service:
 
 
 class Form(Protocol):
-    """The JSON of an endpoint's answers. `end`: of a stream, after its chunks."""
+    """The JSON of an endpoint's answers. `end`: of a stream, after its chunks; `by_message`: whole
+    answers need their messages."""
 
     end: str
+    by_message: bool
 
     def whole(self, answers: list[Answer], pieces: logprobs.Pieces) -> dict: ...
     def first_chunks(self) -> list[dict]: ...
@@ -72,9 +79,9 @@ async def respond(service: Service, coordinator: Coordinator, id: str,
     with contextlib.ExitStack() as closing:
         closing.callback(generation.close)
         if not stream:
-            answers = await gather(generation)
+            answers = await gather(generation, form.by_message)
             pieces = await _pieces(coordinator, answers, more_ids)
-            if sum(len(one.logprobs) + len(one.prompt_logprobs) for one in answers) < _MANY:
+            if sum(_work_of(one) for one in answers) < _MANY:
                 return Json(form.whole(answers, pieces), headers=headers)
             body = await _on_a_thread(lambda: "".join(json_pieces(form.whole(answers, pieces))).encode())
             return Response(body, headers=headers, media_type=Json.media_type)

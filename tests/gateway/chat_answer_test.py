@@ -45,7 +45,7 @@ class ChatAnswerTest(unittest.TestCase):
         self.assertRegex(call["id"], "^call_[0-9a-f]{24}$")
 
     def whole(self, text, **fields):
-        answer = Answer()
+        answer = Answer(keeps_messages=True)
         for part in parts_of(text):
             answer.add(part)
         return make_form(**fields).whole([answer], {})["choices"][0]

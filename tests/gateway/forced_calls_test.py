@@ -36,7 +36,7 @@ def messages(parts, reason, stop=None):
 
 def whole(choice, text, reason=api.FINISH_REASON_STOP, stop=None):
     """(calls, reason)."""
-    answer = Answer()
+    answer = Answer(keeps_messages=True)
     for message in messages([text], reason, stop):
         answer.add(message)
     found = make_form(choice).whole([answer], {})["choices"][0]

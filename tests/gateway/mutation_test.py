@@ -86,6 +86,13 @@ class MutationTest(unittest.TestCase):
         for body in FORCED:
             self.check_bodies(chat_request.read, body, times=1000)
 
+    def test_numbers_that_no_answer_could_repeat(self):
+        self.assertEqual(parse_json(b'{"a": 1e308}'), {"a": 1e308})
+        for body in (b'{"a": 1e999}', b'[-1e999]', b'{"a": NaN}'):
+            with self.assertRaises(ApiError) as caught:
+                parse_json(body)
+            self.assertEqual(caught.exception.status, 400)
+
     def test_what_is_no_object(self):
         for body in HOSTILE:
             for read in (chat_request.read, completion_request.read, response_request.read):

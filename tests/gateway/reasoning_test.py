@@ -8,7 +8,7 @@ from types import SimpleNamespace
 sys.path.insert(0, "gateway/tandem_gateway")
 from gateway import chat_prompt, chat_request  # noqa: E402
 from gateway.answer_layout import AnswerLayout  # noqa: E402
-from gateway.answer_reader import ChannelReader, MarkedReader  # noqa: E402
+from gateway.answer_reader import ChannelReader, FinalReader, MarkedReader  # noqa: E402
 from gateway.errors import ApiError  # noqa: E402
 from gateway.gpt_oss_calls import GptOssParser  # noqa: E402
 from gateway.hermes_calls import HermesParser  # noqa: E402
@@ -65,6 +65,18 @@ class ReasoningTest(unittest.TestCase):
                 ("<think>\nSo.</think>Yes", "So.", "Yes"), (" <thin", "<thin", "")):
             self.check_marked(THINK, Begins.WITHIN, text, *expected)
 
+    def test_before_a_form_only_line_ends_are_left_out(self):
+        for text, *expected in (("a</think> yes", "a", " yes"), ("a</think>\n\n yes ", "a", " yes "), ("a</think>\nyes", "a", "yes"),
+                                ("a</think>\n\n\nyes", "a", "\nyes"), ("a</think>   ", "a", "   "), ("a</think>\n", "a", "")):
+            self.check(lambda: MarkedReader(ThoughtsReader(THINK, Begins.WITHIN, has_form=True)), text, *expected)
+
+    def test_blanks_in_the_middle_stay(self):
+        blanks = " \n\t\n " * 50
+        self.check_marked(THINK, Begins.BEFORE, "\n<think>a \n\n b\n</think>\n\nc \n d", "a \n\n b", "c \n d")
+        for parts in ([f"<think>a{blanks}b{blanks}</think>{blanks}c"], ["<think>", "a", *blanks, "b", *blanks, "</think>", *blanks, "c"]):
+            self.assertEqual(read(lambda: MarkedReader(ThoughtsReader(THINK, Begins.BEFORE)), *parts), (f"a{blanks}b", "c", []))
+        self.assertEqual(read(lambda: MarkedReader(ThoughtsReader(THINK, Begins.BEFORE)), *blanks, "b"), ("", blanks + "b", []))
+
     def test_labels(self):
         gemma = MARKERS["gemma4"]
         self.check_marked(gemma, Begins.BEFORE, "<|channel>thought\nSo.\n<channel|>Yes", "So.", "Yes")
@@ -81,8 +93,22 @@ class ReasoningTest(unittest.TestCase):
                 "<|end|><|start|>assistant<|channel|>analysis<|message|>Then.<|end|>"
                 "<|start|>assistant<|channel|>final<|message|>Yes<|return|>")
         self.assertEqual(read(lambda: ChannelReader(GptOssParser()), *text), ("So.\nThen.", "I look.\nYes", []))
-        self.assertEqual(read(lambda: ChannelReader(GptOssParser(only_final=True)), "Well.<|end|>", text),
-                         ("Well.\nSo.\nI look.\nThen.", "Yes", []))
+        self.check_ends(FinalReader, "Well.<|end|>" + text.removesuffix("<|return|>"), "Well.\nSo.\nI look.\nThen.", "Yes")
+
+    def check_ends(self, make, text, reasoning, content):
+        expected = (reasoning, content, [])
+        self.assertEqual(read(make, text), expected)
+        self.assertEqual(read(make, *text), expected)
+
+    def test_an_answer_of_some_form_is_behind_the_first_final(self):
+        """Whatever else the text seems to be: each of these is allowed before a form, and in it."""
+        final = "<|channel|>final<|message|>"
+        for before, reasoning in (("<|channel|>analysis<|message|>think", "think"), ("foo", "foo"), ("", ""),
+                                  ("<|channel|>commentary to=functions.f", ""), ("<|channel|>analysis<|message|>a<|end|><|sta", "a\n<|sta")):
+            self.check_ends(FinalReader, f'{before}{final}{{"a": 1}}', reasoning, '{"a": 1}')
+        for answer in ('{"a": "<|end|>b"}', f'"{final}"', '"<|start|>assistant"', " x ", '"<|return|>'):
+            self.check_ends(FinalReader, f"<|channel|>analysis<|message|>t<|end|>{final}{answer}", "t", answer)
+        self.check_ends(FinalReader, "<|channel|>analysis<|message|>t <|chan", "t <|chan", "")
 
     def test_markers_of_templates(self):
         for template, expected in ((QWEN, "think"), ("<think>", "think"), (GPT_OSS, None), ("[/THINK]", "mistral"),
@@ -141,7 +167,9 @@ class RequestTest(unittest.TestCase):
         for template, effort, variables, expected in (
                 (QWEN, None, {"a": 1}, {"a": 1}), (GPT_OSS, "high", {}, {"reasoning_effort": "high"}),
                 (GPT_OSS, "low", {"reasoning_effort": "high"}, {"reasoning_effort": "high"}),
-                (QWEN, "none", {}, {"enable_thinking": False})):
+                (QWEN, "none", {}, {"enable_thinking": False}),
+                (QWEN + GPT_OSS, "none", {}, {"enable_thinking": False}),
+                (QWEN + GPT_OSS, "low", {}, {"reasoning_effort": "low"})):
             self.assertEqual(chat_prompt.with_effort(variables, effort, template), expected)
         for template, effort in ((QWEN, "low"), ("", "none")):
             with self.assertRaises(ApiError) as caught:

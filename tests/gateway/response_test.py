@@ -63,6 +63,12 @@ class InputTest(unittest.TestCase):
             {"role": "assistant", "content": "a", "reasoning_content": "then", "tool_calls": [made("3")]},
             {"role": "assistant", "content": "b"})
 
+    def test_arguments_that_were_cut_are_none(self):
+        for arguments in ('{"a": "b', "5", " ", None):
+            call = item("function_call", call_id="1", name="f", arguments=arguments)
+            [message] = response_request.read({"input": [call]}).chat.messages
+            self.assertEqual(message["tool_calls"][0]["function"]["arguments"], {})
+
     def test_the_rest_of_a_request(self):
         request = response_request.read({
             "input": "hi", "model": "m", "stream": True, "max_output_tokens": 7, "temperature": 0.5, "top_k": 3,
@@ -96,7 +102,9 @@ class InputTest(unittest.TestCase):
                 ({"messages": []}, "messages"), ({"max_tokens": 3}, "max_tokens"), ({"max_output_tokens": 0}, "max_output_tokens"),
                 ({"tools": [{"type": "web_search"}]}, "tools[0].type"), ({"tools": [{"type": "function"}]}, "tools[0].name"),
                 ({"text": {"format": {"type": "grammar"}}}, "text.format.type"), ({"text": {"wibble": 1}}, "text.wibble"),
-                ({"reasoning": {"effort": 1}}, "reasoning.effort"), ({"wibble": 1}, "wibble"), ({"temperature": "x"}, "temperature")):
+                ({"input": ["x"] * 10_001}, "input"), ({"text": {"format": {"type": "json_schema", "schema": {}}}}, "text.format.name"),
+                ({"tools": [TOOL], "tool_choice": {"type": "function", "name": "g"}}, "tool_choice.name"),
+                ({"tool_choice": "all"}, "tool_choice"), ({"reasoning": {"effort": 1}}, "reasoning.effort"), ({"wibble": 1}, "wibble"), ({"temperature": "x"}, "temperature")):
             with self.assertRaises(ApiError, msg=fields) as caught:
                 response_request.read({"input": "hi", **fields})
             self.assertEqual((caught.exception.status, caught.exception.param), (400, param), fields)
@@ -164,7 +172,7 @@ class OutputTest(unittest.TestCase):
             self.assertEqual(shape(items), list(expected))
             self.assertEqual([one["status"] for one in items[:-1]], ["completed"] * len(items[:-1]))
             self.assertEqual([one["status"] for one in items[-1:]], [status] * len(items[-1:]))
-            answer = Answer()
+            answer = Answer(keeps_messages=True)
             for part in parts:
                 answer.add(api.GenerateResponse(text=part, token_ids=[1]))
             answer.add(self.last(reason, len(parts)))
@@ -201,6 +209,12 @@ class OutputTest(unittest.TestCase):
                 "<|start|>assistant<|channel|>commentary to=functions.f<|message|>{}<|call|>")
         events = self.events(self.form(lambda: ChannelReader(GptOssParser())), list(text), api.FINISH_REASON_STOP)
         self.assertEqual([one["type"] for one in self.replay(events)], ["reasoning", "message", "function_call"])
+
+    def test_a_call_is_complete_whatever_comes_after_it(self):
+        events = self.events(self.form(self.thinking), [CALL, " and"], LENGTH)
+        kinds = [one["type"].removeprefix("response.") for one in events]
+        self.assertLess(kinds.index("function_call_arguments.done"), kinds.index("output_text.delta"))
+        self.assertEqual([one["status"] for one in self.replay(events)], ["completed", "incomplete"])
 
     def test_what_is_cut_off_is_incomplete(self):
         whole = self.check(self.thinking, "Hel", ("message", "Hel"), reason=LENGTH)
