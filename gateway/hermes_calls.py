@@ -15,9 +15,12 @@ class HermesParser(ObjectParser):
     MARKERS = Markers(call="<tool_call>", head=re.compile("<tool_call>"), call_end="</tool_call>")
 
     def _read_calls_of(self, at: int, is_inside: bool) -> Generator:
-        text, end = yield from self._read_text(at + len(self.MARKERS.call))
+        at = yield from self._scanner.skip_blanks(at + len(self.MARKERS.call))
+        if not self._scanner.begins(at, "{"):
+            return [], at
+        text, end, first_end = yield from self._read_text(at)
         try:
-            call = make_call(json.loads(text))
+            call = make_call(json.loads(text, strict=False))
         except (ValueError, RecursionError):
             call = None
-        return [call] if call else [], end
+        return ([call], end) if call else ([], first_end)

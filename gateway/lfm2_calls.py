@@ -19,11 +19,14 @@ class Lfm2Parser(ObjectParser):
     QUOTES = re.compile(r"""\\.|['"]""", re.DOTALL)
 
     def _read_calls_of(self, at: int, is_inside: bool) -> Generator:
-        text, end = yield from self._read_text(at + len(self.MARKERS.call))
+        at = yield from self._scanner.skip_blanks(at + len(self.MARKERS.call))
+        if not self._scanner.begins(at, "["):
+            return [], at
+        text, end, first_end = yield from self._read_text(at)
         try:
             return _calls_of(text.strip()), end
         except (ValueError, RecursionError):
-            return [], end
+            return [], first_end
 
 
 def _calls_of(text: str) -> list[ToolCall]:

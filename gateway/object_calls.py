@@ -15,39 +15,43 @@ _CALLS = {"starts": ("<｜tool▁calls▁begin｜>",), "ends": ("<｜tool▁call
 
 
 class ObjectParser(MarkedParser):
-    """JSON. A call ends at the first marker that is in no string, or with the text."""
+    """JSON. A call ends at the first marker that is in no string, or with the text. If that gives none, what is
+    before the first marker of all is text: a string there has no end, and calls behind it count."""
 
     QUOTES = re.compile(r'\\.|"', re.DOTALL)  # what begins with a backslash is none
 
     def _read_arguments(self, function: str, at: int) -> Generator:
-        text, end = yield from self._read_text(at)
-        return self._parse(text), end
+        text, end, first_end = yield from self._read_text(at)
+        arguments = self._parse(text)
+        return arguments, first_end if arguments is None else end
 
     def _read_text(self, at: int) -> Generator:
-        """(what is before the end of the call, where that ends)."""
+        """(what is before the end of the call, where that ends, where the first marker of an end does)."""
         scanner, end = self._scanner, self.MARKERS.call_end
         begin = counted = at
+        first_end = None
         quote = ""  # that a string began with
         while True:
             try:
                 found = yield from scanner.find(end, at)
-            except NoCall:
+            except NoCall as no_call:
                 if not scanner.is_last:
-                    raise
-                return scanner.held[begin:scanner.limit], scanner.limit
+                    raise NoCall(first_end or no_call.end) from None
+                return scanner.held[begin:scanner.limit], scanner.limit, first_end or scanner.limit
+            first_end = first_end or found + len(end)
             for one in self.QUOTES.findall(scanner.held, counted, found):
                 if one == quote:
                     quote = ""
                 elif not quote and not one.startswith("\\"):
                     quote = one
             if not quote:
-                return scanner.held[begin:found], found + len(end)
+                return scanner.held[begin:found], found + len(end), first_end
             at, counted = found + 1, found
 
     def _parse(self, text: str) -> dict | None:
         """None if it is none."""
         try:
-            value = json.loads(text.strip() or "{}")
+            value = json.loads(text.strip() or "{}", strict=False)  # models forget to escape line ends
         except (ValueError, RecursionError):
             return None
         return value if isinstance(value, dict) else None
@@ -81,7 +85,8 @@ class KimiK2Parser(ObjectParser):
         call="<|tool_call_begin|>", call_end="<|tool_call_end|>",
         head=re.compile(r"<\|tool_call_begin\|>\s*(?P<id>(?:functions\.)?+(?P<name>[^\s<>:]+):\d+)\s*"
                         r"<\|tool_call_argument_begin\|>"),
-        starts=("<|tool_calls_section_begin|>",), ends=("<|tool_calls_section_end|>",))
+        starts=("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"),
+        ends=("<|tool_calls_section_end|>", "<|tool_call_section_end|>"))
 
 
 class Gemma4Parser(ObjectParser):

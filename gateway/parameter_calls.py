@@ -72,6 +72,11 @@ class Glm4Parser(ParameterParser):
     KEY_START, VALUE_END = "<arg_key>", "</arg_value>"
     KEY = re.compile(r"<arg_key>(?P<key>[^<]+)</arg_key>\s*<arg_value>")
 
+    def _read_arguments(self, function: str, at: int) -> Generator:
+        """One word between the markers is no call of a function that is not among the tools."""
+        arguments, end = yield from super()._read_arguments(function, at)
+        return (arguments if arguments or function in self._types else None), end
+
 
 class MinimaxM2Parser(ParameterParser):
     """<minimax:tool_call> <invoke name="NAME"> <parameter name="KEY">VALUE</parameter>... </invoke>...

@@ -30,7 +30,8 @@ def make_call(value: object, id: str | None = None) -> ToolCall | None:
         if not isinstance(arguments, dict):
             return None
         text = json.dumps(arguments, ensure_ascii=False, allow_nan=False)
-    except (ValueError, RecursionError):  # NaN is no JSON
+        (value["name"] + text).encode()
+    except (ValueError, RecursionError):  # NaN is no JSON, half a surrogate pair no text
         return None
     return ToolCall(value["name"], text, id or new_call_id())
 

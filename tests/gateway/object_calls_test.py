@@ -108,5 +108,41 @@ class ObjectCallsTest(ParsingTest):
                 self.assertEqual(parse(name, start + head + arguments + tail), (start + head + arguments + tail, []))
 
 
+class BrokenCallsTest(unittest.TestCase):
+
+    def test_a_string_without_an_end_does_not_take_later_calls(self):
+        for name, broken, good in (
+                ("hermes", '<tool_call>{"name": "f", "arguments": {"a": "x}}</tool_call>', '<tool_call>{"name": "f"}</tool_call>'),
+                ("deepseek_v31", '<｜tool▁call▁begin｜>f<｜tool▁sep｜>{"a": "x}<｜tool▁call▁end｜>',
+                 "<｜tool▁call▁begin｜>f<｜tool▁sep｜>{}<｜tool▁call▁end｜>"),
+                ("gemma4", '<|tool_call>call:f{a:<|"|>x}<tool_call|>', "<|tool_call>call:f{}<tool_call|>"),
+                ("lfm2", "<|tool_call_start|>[f(a='x)]<|tool_call_end|>", "<|tool_call_start|>[f()]<|tool_call_end|>")):
+            for text in (broken + good, broken + " and " + good):
+                for parts in ([text], list(text)):
+                    parser = PARSERS[name]([{"type": "function", "function": {"name": "f"}}])
+                    results = [parser.feed(part) for part in parts] + [parser.finish()]
+                    content = "".join(one for one, _ in results)
+                    calls = [one.name for _, some in results for one in some]
+                    self.assertEqual((content, calls), (text.removesuffix(good), ["f"]), name)
+
+    def test_a_marker_in_prose_is_text_at_once(self):
+        for name, marker in (("hermes", "<tool_call>"), ("lfm2", "<|tool_call_start|>")):
+            parser = PARSERS[name]([])
+            content, calls = parser.feed(f"The tag {marker} begins a call. And so on.")
+            self.assertEqual((content, calls), (f"The tag {marker} begins a call. And so on.", []))
+        parser = PARSERS["hermes"]([])
+        content, [call] = parser.feed('<tool_call>\n<tool_call>\n{"name": "f"}</tool_call>')
+        self.assertEqual((content, call.name), ("<tool_call>\n", "f"))
+
+    def test_line_ends_in_strings(self):
+        parser = PARSERS["hermes"]([])
+        _, [call] = parser.feed('<tool_call>{"name": "f", "arguments": {"a": "x\ny"}}</tool_call>')
+        self.assertEqual(json.loads(call.arguments), {"a": "x\ny"})
+
+    def test_half_a_character_is_no_call(self):
+        text = '<tool_call>{"name": "f", "arguments": {"a": "\\ud800"}}</tool_call>'
+        self.assertEqual(PARSERS["hermes"]([]).feed(text), (text, []))
+
+
 if __name__ == "__main__":
     unittest.main()

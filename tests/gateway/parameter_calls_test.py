@@ -41,7 +41,9 @@ class ParameterCallsTest(ParsingTest):
                            ("minimax_m2", '<minimax:tool_call>\n<invoke name="now">\n</invoke>\n</minimax:tool_call>'),
                            ("deepseek_v32", '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="now">\n\n</｜DSML｜invoke>\n'
                                             "</｜DSML｜tool_calls>")):
-            self.check(name, call, "", ("now", {}))
+            self.check(name, call, "", ("now", {}), tools=[tool("now")])
+        text = "Write <tool_call>name</tool_call> to call a tool."
+        self.check("glm4", text, text, tools=[tool("now")])
 
     def test_several_calls_between_the_outer_markers(self):
         for name, inner in (("qwen3_xml", QWEN), ("minimax_m2", MINIMAX), ("deepseek_v32", DSML)):
