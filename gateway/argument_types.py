@@ -11,6 +11,7 @@ _NUMBERS, _CONTAINERS = ("integer", "number"), ("object", "array")
 _KINDS = {bool: ("boolean",), int: _NUMBERS, float: _NUMBERS, type(None): ("null",), dict: _CONTAINERS,
           list: _CONTAINERS, str: ("string",)}
 _NAMES = frozenset(name for names in _KINDS.values() for name in names)
+_MAX_PARTS = 256  # of schemas that are looked at for a key: a model may write any number of keys
 PYTHON_WORDS = {"True": True, "False": False, "None": None}
 
 
@@ -61,18 +62,22 @@ class ArgumentTypes:
         return value if types.intersection(_KINDS[type(value)]) else text
 
     def _types_of(self, function: str, key: str) -> frozenset[str]:
-        """Empty: it has any type, or no schema."""
+        """Empty: it has any type, or no schema, or one of too many parts."""
         root = self._parameters.get(function)
-        schemas = [one["properties"][key] for one in _parts(root, root)
+        of_root = list(_parts([root], root))
+        schemas = [one["properties"][key] for one in of_root
                    if isinstance(one.get("properties"), dict) and key in one["properties"]]
-        schemas = schemas or [one["additionalProperties"] for one in _parts(root, root) if "additionalProperties" in one]
-        return frozenset(name for schema in schemas for part in _parts(schema, root) for name in _named(part))
+        schemas = schemas or [one["additionalProperties"] for one in of_root if "additionalProperties" in one]
+        parts = list(_parts(schemas, root))
+        if max(len(of_root), len(parts)) >= _MAX_PARTS:
+            return frozenset()
+        return frozenset(name for part in parts for name in _named(part))
 
 
-def _parts(schema: object, root: object) -> Iterator[dict]:
-    """A schema and those that it is made of, each once."""
-    waiting, seen = [schema], set()
-    while waiting:
+def _parts(schemas: list, root: object) -> Iterator[dict]:
+    """These schemas and those that they are made of, each once, up to _MAX_PARTS."""
+    waiting, seen = schemas[:_MAX_PARTS], set()
+    while waiting and len(seen) < _MAX_PARTS:
         one = waiting.pop()
         if not isinstance(one, dict) or id(one) in seen:
             continue
@@ -80,7 +85,7 @@ def _parts(schema: object, root: object) -> Iterator[dict]:
         yield one
         for word in ("anyOf", "oneOf", "allOf"):
             if isinstance(one.get(word), list):
-                waiting += one[word]
+                waiting += one[word][:_MAX_PARTS]
         waiting.append(_target(one.get("$ref"), root))
 
 
