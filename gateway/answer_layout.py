@@ -7,6 +7,8 @@ from gateway.chat_request import ChatRequest
 from gateway.config import Config
 from gateway.errors import bad_request
 from gateway.gpt_oss_calls import BEFORE_ANSWER, GptOssParser
+from gateway.late_calls import LateCalls
+from gateway.marked_calls import MarkedParser
 from gateway.reasoning import MARKERS, Begins, ThoughtsReader, beginning, markers_of_template
 from gateway.tool_parsers import PARSERS, form_of_answers, has_channels
 from tandem.v1 import generation_pb2 as api
@@ -54,7 +56,11 @@ class AnswerLayout:
             return FinalReader() if self._has_form else ChannelReader(GptOssParser())
         thoughts = self._markers and ThoughtsReader(self._markers, beginning(self._markers, prompt),
                                                     self._has_form)
-        return MarkedReader(thoughts, PARSERS[self._calls](self._tools) if self._calls else None)
+        if self._calls is None:
+            return MarkedReader(thoughts)
+        parser = PARSERS[self._calls]
+        has_late = thoughts is not None and isinstance(parser, type) and issubclass(parser, MarkedParser)
+        return MarkedReader(thoughts, parser(self._tools), LateCalls(parser, self._tools) if has_late else None)
 
 
 def _check_calls(request: ChatRequest, template: str, channels: bool) -> None:

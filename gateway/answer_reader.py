@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from gateway.gpt_oss_calls import FINAL_MESSAGE, GptOssParser
+from gateway.late_calls import LateCalls
 from gateway.reasoning import Begins, Markers, ThoughtsReader
 from gateway.tool_calls import ToolCall
 from gateway.tool_parsers import ToolParser
@@ -26,12 +27,15 @@ class AnswerReader(Protocol):
 
 
 class MarkedReader:
-    """Thoughts come first, if at all, and calls are in what follows."""
+    """Thoughts come first, if at all, and calls are in what follows; in `late` ones if there is nothing."""
 
-    def __init__(self, thoughts: ThoughtsReader | None = None, calls: ToolParser | None = None):
+    def __init__(self, thoughts: ThoughtsReader | None = None, calls: ToolParser | None = None,
+                 late: LateCalls | None = None):
         self.may_think = thoughts is not None
         self._thoughts = thoughts
         self._calls = calls
+        self._late = late
+        self._has_answer = False
 
     def read(self, text: str, last: bool) -> Parts:
         reasoning, content = self._thoughts.feed(text) if self._thoughts else ("", text)
@@ -45,6 +49,11 @@ class MarkedReader:
         if last:
             rest, more = self._calls.finish()
             content, calls = content + rest, calls + more
+        self._has_answer = self._has_answer or bool(calls or content.strip())
+        if self._late is not None:
+            self._late.add(reasoning)
+            if last and not self._has_answer:
+                calls = self._late.take()
         return Parts(thinking, reasoning, content, calls)
 
 

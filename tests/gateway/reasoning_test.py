@@ -12,6 +12,7 @@ from gateway.answer_reader import ChannelReader, FinalReader, MarkedReader  # no
 from gateway.errors import ApiError  # noqa: E402
 from gateway.gpt_oss_calls import GptOssParser  # noqa: E402
 from gateway.hermes_calls import HermesParser  # noqa: E402
+from gateway.late_calls import LateCalls  # noqa: E402
 from gateway.reasoning import MARKERS, Begins, ThoughtsReader, beginning, markers_of_template  # noqa: E402
 from tandem.v1 import generation_pb2 as api  # noqa: E402
 
@@ -87,6 +88,17 @@ class ReasoningTest(unittest.TestCase):
         call = '<tool_call>{"name": "f"}</tool_call>'
         self.check(lambda: MarkedReader(ThoughtsReader(THINK, Begins.BEFORE), HermesParser([])),
                    f"<think>{call}</think>\n{call}", call, "", "f")
+
+    def test_calls_that_end_thoughts_without_their_end(self):
+        call = '<tool_call>{"name": "f"}</tool_call>'
+        tools = [TOOL]
+
+        def make():
+            return MarkedReader(ThoughtsReader(THINK, Begins.WITHIN), HermesParser(tools), LateCalls(HermesParser, tools))
+        for text, names in ((f"So <tool_call> it is.\n{call}", ["f"]), (f"So.\n{call}\n{call}\n", ["f", "f"]), (f"So.{call}</think>\n", ["f"]),
+                            (f"So.{call} or not", []), (f"So.{call}</think>Hi", []), (f"{call.replace('f', 'g', 1)}", []), (f"{call}</think>{call}", ["f"])):
+            for parts in ([text], list(text)):
+                self.assertEqual(read(make, *parts)[2], names, text)
 
     def test_channels(self):
         text = ("<|channel|>analysis<|message|>So.<|end|><|start|>assistant<|channel|>commentary<|message|>I look."
