@@ -184,8 +184,8 @@ class Observed {
   MetricsPort* const port_;
 };
 
-// Whoever is told that this server is ready finds its HTTP port ready, too. One that is not does
-// not keep the server from serving.
+// Waits for the HTTP gateway before the server reports that it is ready. If the wait times out, the
+// server goes on without it: gRPC clients do not depend on it.
 void WaitForHttp(HttpGateway* http, HttpGateway::Stage stage, const StopSignal& signal) {
   if (http == nullptr) return;
   const absl::Status status = http->Wait(stage, [&] { return signal.raised(); });

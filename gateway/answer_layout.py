@@ -58,9 +58,9 @@ class AnswerLayout:
                                                     self._has_form)
         if self._calls is None:
             return MarkedReader(thoughts)
-        parser = PARSERS[self._calls]
-        has_late = thoughts is not None and isinstance(parser, type) and issubclass(parser, MarkedParser)
-        return MarkedReader(thoughts, parser(self._tools), LateCalls(parser, self._tools) if has_late else None)
+        calls = PARSERS[self._calls](self._tools)
+        late = thoughts and isinstance(calls, MarkedParser) and LateCalls(type(calls), self._tools)
+        return MarkedReader(thoughts, calls, late or None)
 
 
 def _check_calls(request: ChatRequest, template: str, channels: bool) -> None:

@@ -7,7 +7,7 @@ from gateway.gpt_oss_calls import FINAL_MESSAGE, GptOssParser
 from gateway.late_calls import LateCalls
 from gateway.reasoning import Begins, Markers, ThoughtsReader
 from gateway.tool_calls import ToolCall
-from gateway.tool_parsers import ToolParser
+from gateway.tool_parsers import ToolParser, feed
 
 
 class Parts(NamedTuple):
@@ -45,10 +45,7 @@ class MarkedReader:
         thinking = self._thoughts is not None and self._thoughts.thinking
         if self._calls is None:
             return Parts(thinking, reasoning, content)
-        content, calls = self._calls.feed(content)
-        if last:
-            rest, more = self._calls.finish()
-            content, calls = content + rest, calls + more
+        content, calls = feed(self._calls, content, last)
         self._has_answer = self._has_answer or bool(calls or content.strip())
         if self._late is not None:
             self._late.add(reasoning)
@@ -85,8 +82,5 @@ class ChannelReader:
         self._parser = parser
 
     def read(self, text: str, last: bool) -> Parts:
-        content, calls = self._parser.feed(text)
-        if last:
-            rest, more = self._parser.finish()
-            content, calls = content + rest, calls + more
+        content, calls = feed(self._parser, text, last)
         return Parts(self._parser.thinking, self._parser.take_thoughts(), content, calls)

@@ -1,11 +1,10 @@
 """POST /v1/chat/completions and /v1/responses."""
 
-import uuid
 from collections.abc import Callable
 
 from starlette.responses import Response
 
-from gateway import chat_prompt, chat_request, response_request, sampling
+from gateway import chat_prompt, chat_request, response_output, response_request, sampling
 from gateway.answer_layout import AnswerLayout
 from gateway.answer_reader import AnswerReader
 from gateway.chat_answer import ChatForm
@@ -25,7 +24,7 @@ async def answer(service: Service, body: object) -> Response:
 
 
 async def answer_response(service: Service, body: object) -> Response:
-    request, id = response_request.read(body), f"resp_{uuid.uuid4().hex}"
+    request, id = response_request.read(body), response_output.new_id("resp")
     return await _generate(service, request.chat, id,
                            lambda model, readers: ResponseForm(id, model, request, readers[0]))
 

@@ -5,7 +5,7 @@ import time
 from gateway import forced_calls, logprobs
 from gateway.answer_reader import AnswerReader
 from gateway.chat_request import ChatRequest
-from gateway.choice import Choice
+from gateway.choice import Choice, joined
 from gateway.errors import ApiError
 from gateway.finish import stop_reason
 from gateway.generation import Answer
@@ -43,7 +43,7 @@ class ChatForm:
                 **self._finish(index, answer.last)}
 
     def _content(self, index: int, answer: Answer) -> dict:
-        added = self._choices[index].add_whole(answer)
+        added = joined(self._choices[index].add_whole(answer))
         calls = {"tool_calls": forced_calls.joined(added.calls)} if added.calls else {}
         content = None if self._request.forced or (calls and not added.content) else added.content
         return {"content": content, **_reasoning(added.reasoning), **calls}

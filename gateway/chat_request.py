@@ -5,6 +5,7 @@ import json
 
 from gateway import sampling
 from gateway.fields import Fields
+from gateway.text_parts import read_text
 from gateway.tool_choice import ForcedCalls, force, read_tool_choice
 from tandem.v1 import generation_pb2 as api
 
@@ -99,7 +100,7 @@ def _message(value: object, where: str) -> dict:
     fields = Fields(value, where)
     if not fields.text("role"):
         raise fields.error("role", "is missing")
-    message = {**value, "content": _content(fields)}
+    message = {**value, "content": read_text(fields, "content", _text_of)}
     calls = fields.array("tool_calls")
     if calls:
         message["tool_calls"] = [_past_call(one, f"{where}tool_calls[{i}].")
@@ -113,22 +114,8 @@ def _message(value: object, where: str) -> dict:
     return message
 
 
-def _content(fields: Fields) -> str:
-    content = fields.take("content")
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        raise fields.error("content", "must be a string or a list of parts")
-    texts = []
-    for part in content:
-        if not (isinstance(part, dict) and part.get("type") in ("text", "refusal")
-                and isinstance(text := part.get(part["type"]), str)):
-            raise fields.error("content", "may have text parts only: this server reads no images, "
-                               "audio or files")
-        texts.append(text)
-    return "\n".join(texts)
+def _text_of(part: dict) -> object:
+    return part.get(part["type"]) if part.get("type") in ("text", "refusal") else None
 
 
 def _past_call(value: object, where: str) -> dict:

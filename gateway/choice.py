@@ -20,6 +20,11 @@ class Added(NamedTuple):
     calls: Sequence[CallPart] = ()
 
 
+def joined(added: list[Added]) -> Added:
+    return Added("".join(one.reasoning for one in added), "".join(one.content for one in added),
+                 [call for one in added for call in one.calls])
+
+
 class Choice:
     """Calls that the request forces are in the reader's content. `thought_tokens`: so far, by the
     messages in which thoughts came."""
@@ -49,12 +54,11 @@ class Choice:
         first, self._num_calls = self._num_calls, self._num_calls + len(calls)
         return [CallPart(first + i, one.arguments, one.id, one.name) for i, one in enumerate(calls)]
 
-    def add_whole(self, answer: Answer) -> Added:
-        messages = answer.messages if self._reader.may_think else [(answer.text, 0)]
-        added = [self.add(text, num_tokens, last=False) for text, num_tokens in messages]
-        added.append(self.add("", 0, last=True))
-        return Added("".join(one.reasoning for one in added), "".join(one.content for one in added),
-                     [call for one in added for call in one.calls])
+    def add_whole(self, answer: Answer) -> list[Added]:
+        """By its messages, if they are kept."""
+        messages = answer.messages if answer.keeps_messages else [(answer.text, 0)]
+        return [*(self.add(text, num_tokens, last=False) for text, num_tokens in messages),
+                self.add("", 0, last=True)]
 
     def finish_reason(self, last: api.GenerateResponse) -> str:
         reason = FINISH_REASONS.get(last.finish_reason, "stop")

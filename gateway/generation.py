@@ -71,8 +71,8 @@ class Generation:
 
 @dataclasses.dataclass
 class Answer:
-    """One request's whole answer; `last`: the message that says why and how it ended. `messages`, if
-    they are kept: of each its text and number of tokens."""
+    """One request's whole answer; `last`: the message that says why and how it ended. `messages`: of
+    each its text and number of tokens, if they are kept."""
     keeps_messages: bool = False
     text: str = ""
     messages: list[tuple[str, int]] = dataclasses.field(default_factory=list)

@@ -4,6 +4,7 @@ import re
 
 from gateway.marked_calls import MarkedParser
 from gateway.tool_calls import ToolCall
+from gateway.tool_parsers import feed
 
 _MAX_TRIES = 16  # of markers, the last ones
 
@@ -25,10 +26,7 @@ class LateCalls:
         text = "".join(self._thoughts)
         markers = "|".join(map(re.escape, (*self._parser.MARKERS.starts, self._parser.MARKERS.call)))
         for found in list(re.finditer(markers, text))[-_MAX_TRIES:]:
-            parser = self._parser(self._tools)
-            content, calls = parser.feed(text[found.start():])
-            rest, more = parser.finish()
-            calls = calls + more
-            if calls and not (content + rest).strip() and all(one.name in self._functions for one in calls):
+            content, calls = feed(self._parser(self._tools), text[found.start():], last=True)
+            if calls and not content.strip() and all(one.name in self._functions for one in calls):
                 return calls
         return []

@@ -1,47 +1,33 @@
 """Tool calls as LFM2 writes them. The form is that of its chat template."""
 
 import re
-from collections.abc import Generator
 
 from gateway.loose_values import begin, go_on, read_value
 from gateway.marked_calls import Markers
-from gateway.object_calls import ObjectParser
+from gateway.object_calls import EnclosedParser
 from gateway.tool_calls import ToolCall, make_call
 
 _NAME = re.compile(r"\s*([^\s=,()\[\]{}'\"]+)\s*\(")
 _KEY = re.compile(r"([^=,()\[\]{}'\"]+)=")
 
 
-class Lfm2Parser(ObjectParser):
+class Lfm2Parser(EnclosedParser):
     """<|tool_call_start|>[NAME(KEY='text', KEY=42), ...]<|tool_call_end|>, as in Python; LFM2."""
 
-    MARKERS = Markers(call="<|tool_call_start|>", head=re.compile(r"<\|tool_call_start\|>"), call_end="<|tool_call_end|>")
+    MARKERS = Markers(call="<|tool_call_start|>", call_end="<|tool_call_end|>")
     QUOTES = re.compile(r"""\\.|['"]""", re.DOTALL)
+    BRACKET = "["
 
-    def _read_calls_of(self, at: int, is_inside: bool) -> Generator:
-        at = yield from self._scanner.skip_blanks(at + len(self.MARKERS.call))
-        if not self._scanner.begins(at, "["):
-            return [], at
-        text, end, first_end = yield from self._read_text(at)
-        try:
-            return _calls_of(text.strip()), end
-        except (ValueError, RecursionError):
-            return [], first_end
-
-
-def _calls_of(text: str) -> list[ToolCall]:
-    """Raises ValueError if that is not what the text is."""
-    if not text.startswith("["):
-        raise ValueError("no list")
-    calls = []
-    goes_on, at = begin(text, 1, "]")
-    while goes_on:
-        call, at = _read_call(text, at)
-        calls.append(call)
-        goes_on, at = go_on(text, at, "]")
-    if at != len(text) or None in calls:
-        raise ValueError("more than a list of calls")
-    return calls
+    def _calls_of(self, text: str) -> list[ToolCall]:
+        calls, text = [], text.strip()
+        goes_on, at = begin(text, len(self.BRACKET), "]")
+        while goes_on:
+            call, at = _read_call(text, at)
+            calls.append(call)
+            goes_on, at = go_on(text, at, "]")
+        if at != len(text) or None in calls:
+            raise ValueError("more than a list of calls")
+        return calls
 
 
 def _read_call(text: str, at: int) -> tuple[ToolCall | None, int]:

@@ -20,8 +20,8 @@ class Markers:
     """Of calls. Where there are `starts`, calls are between one of them and an end; one without is a call if its
     function is among the tools, since models forget them at times."""
     call: str  # what a call begins with
-    head: re.Pattern  # from there to the arguments, with groups "name" and perhaps "id"
     call_end: str
+    head: re.Pattern | None = None  # from its beginning to the arguments, with groups "name" and perhaps "id"
     starts: tuple[str, ...] = ()
     ends: tuple[str, ...] = ()
 

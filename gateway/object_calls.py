@@ -10,6 +10,7 @@ from collections.abc import Generator
 from gateway.call_scanner import NoCall
 from gateway.loose_values import parse_object
 from gateway.marked_calls import MarkedParser, Markers
+from gateway.tool_calls import ToolCall
 
 _CALLS = {"starts": ("<｜tool▁calls▁begin｜>",), "ends": ("<｜tool▁calls▁end｜>",)}
 
@@ -55,6 +56,26 @@ class ObjectParser(MarkedParser):
         except (ValueError, RecursionError):
             return None
         return value if isinstance(value, dict) else None
+
+
+class EnclosedParser(ObjectParser):
+    """All that a call is is between its markers, and begins with a bracket."""
+
+    BRACKET: str
+
+    def _read_calls_of(self, at: int, is_inside: bool) -> Generator:
+        at = yield from self._scanner.skip_blanks(at + len(self.MARKERS.call))
+        if not self._scanner.begins(at, self.BRACKET):
+            return [], at
+        text, end, first_end = yield from self._read_text(at)
+        try:
+            return self._calls_of(text), end
+        except (ValueError, RecursionError):
+            return [], first_end
+
+    def _calls_of(self, text: str) -> list[ToolCall]:
+        """Raises ValueError, or RecursionError, if that is not what the text is."""
+        raise NotImplementedError
 
 
 class DeepseekV3Parser(ObjectParser):

@@ -28,9 +28,8 @@ class ResponseForm:
 
     def whole(self, answers: list[Answer], _pieces) -> dict:
         [answer] = answers
-        for text, num_tokens in answer.messages:
-            self._output.add(self._choice.add(text, num_tokens, last=False))
-        self._output.add(self._choice.add("", 0, last=True))
+        for added in self._choice.add_whole(answer):
+            self._output.add(added)
         return self._ended(answer.last)
 
     def first_chunks(self) -> list[Event]:

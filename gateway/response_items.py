@@ -4,6 +4,7 @@ import json
 
 from gateway.chat_request import MAX_MESSAGES
 from gateway.fields import Fields
+from gateway.text_parts import read_text
 
 # Parts of a content that are text.
 _TEXTS = ("input_text", "output_text", "text", "refusal", "reasoning_text", "summary_text")
@@ -106,17 +107,8 @@ def _needed(item: Fields, name: str) -> str:
 
 
 def _text(item: Fields, name: str) -> str:
-    """Of a string, or of parts, which are lines."""
-    content = item.take(name)
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        raise item.error(name, "must be a string or a list of parts")
-    for part in content:
-        if not (isinstance(part, dict) and part.get("type") in _TEXTS
-                and isinstance(part.get("text", part.get("refusal")), str)):
-            raise item.error(name, "may have text parts only: this server reads no images, audio or "
-                             "files")
-    return "\n".join(part.get("text", part.get("refusal")) for part in content)
+    return read_text(item, name, _text_of)
+
+
+def _text_of(part: dict) -> object:
+    return part.get("text", part.get("refusal")) if part.get("type") in _TEXTS else None

@@ -49,7 +49,7 @@ class ResponseOutput:
         if not (self._is_open and self.items[-1]["type"] == kind):
             part = ({"type": "reasoning_text", "text": ""} if kind == "reasoning" else
                     {"type": "output_text", "text": "", "annotations": [], "logprobs": []})
-            item = {"id": _new_id("rs" if kind == "reasoning" else "msg"), "type": kind,
+            item = {"id": new_id("rs" if kind == "reasoning" else "msg"), "type": kind,
                     **({"summary": []} if kind == "reasoning" else {"role": "assistant"}), "content": []}
             events += self._open(item)
             item["content"].append(part)
@@ -62,7 +62,7 @@ class ResponseOutput:
     def _add_call(self, call: CallPart) -> list[Event]:
         events = []
         if call.id is not None:
-            events += self._open({"id": _new_id("fc"), "type": "function_call", "call_id": call.id,
+            events += self._open({"id": new_id("fc"), "type": "function_call", "call_id": call.id,
                                   "name": call.name, "arguments": ""})
         if call.arguments:
             self._pieces.append(call.arguments)
@@ -91,5 +91,5 @@ def _logprobs(part: dict) -> dict:
     return {"logprobs": []} if part["type"] == "output_text" else {}
 
 
-def _new_id(prefix: str) -> str:
+def new_id(prefix: str) -> str:
     return f"{prefix}_{uuid.uuid4().hex}"

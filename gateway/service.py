@@ -24,11 +24,6 @@ from tandem.v1 import generation_pb2 as api
 _MANY = 500  # entries of log-probabilities, up to 21 tokens each
 
 
-def _work_of(answer: Answer) -> int:
-    """In such entries: ten messages are about one."""
-    return len(answer.logprobs) + len(answer.prompt_logprobs) + len(answer.messages) // 10
-
-
 @dataclasses.dataclass
 class Service:
     config: Config
@@ -91,6 +86,11 @@ async def respond(service: Service, coordinator: Coordinator, id: str,
         events = _events(coordinator, first, messages, form, more_ids)
         closing.pop_all()  # the stream does it at its end
         return EventStream(events, generation.close, headers, form.failed, form.end)
+
+
+def _work_of(answer: Answer) -> int:
+    """In such entries: ten messages are about one."""
+    return len(answer.logprobs) + len(answer.prompt_logprobs) + len(answer.messages) // 10
 
 
 async def _on_a_thread(work: Callable[[], bytes]) -> bytes:

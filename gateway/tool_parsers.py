@@ -28,6 +28,15 @@ class ToolParser(Protocol):
         """The rest: no more text comes."""
 
 
+def feed(parser: ToolParser, text: str, last: bool) -> tuple[str, list[ToolCall]]:
+    """The same of a text that may be the `last` one."""
+    content, calls = parser.feed(text)
+    if not last:
+        return content, calls
+    rest, more = parser.finish()
+    return content + rest, calls + more
+
+
 # By name: what makes one for a request with these tools.
 PARSERS: dict[str, Callable[[list[dict]], ToolParser]] = {
     "deepseek_v3": DeepseekV3Parser,

@@ -42,7 +42,7 @@ std::string_view TokenTrie::BytesOf(TokenId id) const {
   if (tokenizer_->IsControl(id) || tokenizer_->IsEndOfGeneration(id)) return {};
   const auto bytes = tokenizer_->TokenBytes(id);
   if (!bytes.ok() || bytes->size() > kMaxTokenBytes) return {};
-  // A byte of its own, as vocabularies of bytes have it: never of a character.
+  // Vocabularies with byte tokens have one of this byte; it occurs in no UTF-8 text.
   return bytes->find(kControlToken) == std::string_view::npos ? *bytes : std::string_view();
 }
 

@@ -1,5 +1,5 @@
-// ChildReports: a pipe on which a child process says how far it is, a byte for each thing.
-// Processes that follow each other may share it.
+// ChildReports: a pipe on which a child process reports its progress, one byte per stage. A child
+// that is started again may use the same pipe.
 //
 // One thread, but for path().
 #ifndef TANDEM_COORDINATOR_STARTUP_CHILD_REPORTS_H_
@@ -19,8 +19,8 @@ class ChildReports {
   static absl::StatusOr<std::unique_ptr<ChildReports>> Create();
   ~ChildReports();
 
-  // Of a file that children of this user write to. A write to it never blocks them for long: what
-  // nobody waits for stays in the pipe.
+  // The pipe's writing end as a file of /proc, which children of the same user open. A child should
+  // open it with O_NONBLOCK: reports are read only during Wait, and the pipe may be full.
   std::string path() const;
   // Whether `report` comes, or came, before `deadline`. False soon after `stopped` is true.
   bool Wait(char report, Deadline deadline, const std::function<bool()>& stopped);

@@ -10,11 +10,8 @@ import sys
 import unittest
 
 sys.path.insert(0, "tests/gateway")
-import programs  # noqa: E402
-from scripted_server import ScriptedServer  # noqa: E402
+from openai_case import PACKAGES, OpenAiCase  # noqa: E402
 
-PACKAGES = os.path.join(os.environ.get("TANDEM_VENV", "/none"), "lib", f"python3.{sys.version_info[1]}", "site-packages")
-sys.path.append(PACKAGES)
 TEMPLATE = os.path.join(PACKAGES, "trl/chat_templates/qwen3.jinja")
 TOOL = {"type": "function", "name": "weather", "description": "The weather of now.", "strict": True,
         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
@@ -23,18 +20,10 @@ THOUGHT = "<think>\nLet me see.\n</think>\n\n"
 
 
 @unittest.skipUnless(importlib.util.find_spec("openai") and os.path.isfile(TEMPLATE), "needs openai and trl of PyPI")
-class OpenAiResponsesTest(unittest.TestCase):
+class OpenAiResponsesTest(OpenAiCase):
 
     def setUp(self):
-        import openai
-        with open(TEMPLATE, encoding="utf-8") as file:
-            self.server = ScriptedServer(file.read())
-        self.addCleanup(self.server.stop)
-        gateway = programs.Program(programs.GATEWAY, "--listen", "127.0.0.1:0", "--server", self.server.address)
-        self.addCleanup(gateway.kill)
-        programs.until(lambda: programs.call(gateway.address, "/health")[0] == 200, "the gateway is not healthy")
-        self.client = openai.OpenAI(base_url=f"http://{gateway.address}/v1", api_key="none", max_retries=0,
-                                    timeout=programs.PATIENCE_S)
+        self.start(TEMPLATE)
 
     @staticmethod
     def shape(response):

@@ -10,13 +10,10 @@ import sys
 import unittest
 
 sys.path.insert(0, "tests/gateway")
-import programs  # noqa: E402
 from call_templates import TEMPLATES  # noqa: E402
-from scripted_server import ScriptedServer  # noqa: E402
+from openai_case import PACKAGES, OpenAiCase  # noqa: E402
 from tandem.v1 import generation_pb2 as api  # noqa: E402
 
-PACKAGES = os.path.join(os.environ.get("TANDEM_VENV", "/none"), "lib", f"python3.{sys.version_info[1]}", "site-packages")
-sys.path.append(PACKAGES)
 TRL = os.path.join(PACKAGES, "trl/chat_templates")
 AXOLOTL = os.path.join(PACKAGES, "axolotl/utils/chat_templates/templates")
 TOOL = {"type": "function", "function": {
@@ -28,21 +25,7 @@ USER = {"role": "user", "content": "How warm is it in Zürich?"}
 
 @unittest.skipUnless(importlib.util.find_spec("openai") and os.path.isdir(TRL) and os.path.isdir(AXOLOTL),
                      "needs openai, trl and axolotl of PyPI")
-class OpenAiToolsTest(unittest.TestCase):
-
-    def start(self, template):
-        """By a path, or by itself."""
-        import openai
-        if os.path.isabs(template):
-            with open(template, encoding="utf-8") as file:
-                template = file.read()
-        self.server = ScriptedServer(template)
-        self.addCleanup(self.server.stop)
-        gateway = programs.Program(programs.GATEWAY, "--listen", "127.0.0.1:0", "--server", self.server.address)
-        self.addCleanup(gateway.kill)
-        programs.until(lambda: programs.call(gateway.address, "/health")[0] == 200, "the gateway is not healthy")
-        self.client = openai.OpenAI(base_url=f"http://{gateway.address}/v1", api_key="none", max_retries=0,
-                                    timeout=programs.PATIENCE_S)
+class OpenAiToolsTest(OpenAiCase):
 
     def ask(self, messages, written, **fields):
         """The same answer whole and streamed; the package puts the stream's parts together."""
