@@ -7,8 +7,8 @@
 #include <functional>
 #include <memory>
 
+#include "common/base/event_clock.h"
 #include "coordinator/cluster/worker_registry.h"
-#include "tests/sim/event_clock.h"
 #include "tests/sim/harm.h"
 #include "tests/sim/random.h"
 

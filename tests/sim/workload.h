@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
+#include "common/base/event_clock.h"
 #include "coordinator/engine/engine_loop.h"
 #include "tests/sim/client.h"
-#include "tests/sim/event_clock.h"
 #include "tests/sim/scenario.h"
 
 namespace tandem::sim {

@@ -1,8 +1,8 @@
-// EventClock: the simulation's time and its events. A wait on this clock runs the events that are
+// EventClock: a simulation's time and its events. A wait on this clock runs the events that are
 // due until it ends, so code that blocks, and everything that it waits for, share one thread; a
 // wait takes no real time. Single-threaded.
-#ifndef TANDEM_TESTS_SIM_EVENT_CLOCK_H_
-#define TANDEM_TESTS_SIM_EVENT_CLOCK_H_
+#ifndef TANDEM_COMMON_BASE_EVENT_CLOCK_H_
+#define TANDEM_COMMON_BASE_EVENT_CLOCK_H_
 
 #include <cstdint>
 #include <functional>
@@ -11,7 +11,7 @@
 
 #include "common/base/clock.h"
 
-namespace tandem::sim {
+namespace tandem {
 
 class EventClock : public Clock {
  public:
@@ -26,6 +26,8 @@ class EventClock : public Clock {
   // Waits until `done`, at most for `timeout`. Returns done().
   bool WaitFor(Duration timeout, const std::function<bool()>& done) const;
 
+  // Called at the begin of every wait, before time passes.
+  void set_before_wait(std::function<void()> before_wait) { before_wait_ = std::move(before_wait); }
   // Called after every event.
   void set_observer(std::function<void()> observer) { observer_ = std::move(observer); }
   uint64_t num_events() const { return num_events_; }
@@ -42,9 +44,10 @@ class EventClock : public Clock {
   mutable uint64_t num_events_ = 0;
   mutable uint64_t trace_ = 0;
   mutable bool in_event_ = false;
+  std::function<void()> before_wait_;
   std::function<void()> observer_;
 };
 
-}  // namespace tandem::sim
+}  // namespace tandem
 
-#endif  // TANDEM_TESTS_SIM_EVENT_CLOCK_H_
+#endif  // TANDEM_COMMON_BASE_EVENT_CLOCK_H_

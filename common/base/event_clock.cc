@@ -1,13 +1,21 @@
-#include "tests/sim/event_clock.h"
+#include "common/base/event_clock.h"
 
-#include "tests/coordinator/cluster/simulated_model.h"
-#include "tests/sim/violation.h"
+#include <algorithm>
 
-namespace tandem::sim {
+#include "common/base/check.h"
+
+namespace tandem {
+namespace {
+
+// One round of FNV-1a (Fowler, Noll and Vo), a word at a time.
+uint64_t Fold(uint64_t state, uint64_t value) { return (state ^ value) * 0x100000001b3; }
+
+}  // namespace
 
 void EventClock::WaitUntil(std::condition_variable&, std::unique_lock<std::mutex>& lock,
                            TimePoint when) const {
   lock.unlock();
+  if (before_wait_) before_wait_();
   RunNext(when);
   lock.lock();
 }
@@ -23,7 +31,7 @@ void EventClock::At(TimePoint when, std::function<void()> event) {
 }
 
 void EventClock::RunNext(TimePoint when) const {
-  Require(!in_event_, "an event waits");
+  TANDEM_CHECK(!in_event_) << "an event waits";
   if (events_.empty() || events_.begin()->first.first > when) {
     now_ = std::max(now_, when);
     return;
@@ -31,13 +39,12 @@ void EventClock::RunNext(TimePoint when) const {
   const auto next = events_.extract(events_.begin());
   now_ = next.key().first;
   ++num_events_;
-  trace_ = coordinator::SimulatedMix(
-      trace_, coordinator::SimulatedMix(next.key().second,
-                                        static_cast<uint64_t>(now_.time_since_epoch().count())));
+  trace_ =
+      Fold(Fold(trace_, next.key().second), static_cast<uint64_t>(now_.time_since_epoch().count()));
   in_event_ = true;
   next.mapped()();
   if (observer_) observer_();
   in_event_ = false;
 }
 
-}  // namespace tandem::sim
+}  // namespace tandem
