@@ -22,18 +22,18 @@ bool BeginsWithQuote(const std::string& value) {
 
 }  // namespace
 
-absl::StatusOr<ConfigFile> ConfigFile::Read(const std::string& path) {
+absl::StatusOr<ConfigFile> ConfigFile::Read(const std::string& path, const std::string& flag) {
   std::error_code error;
   std::ifstream in(path);
   if (!in || std::filesystem::is_directory(path, error)) {
-    return absl::NotFoundError(absl::StrCat("--config ", path, ": cannot be read"));
+    return absl::NotFoundError(absl::StrCat(flag, " ", path, ": cannot be read"));
   }
   ConfigFile file;
   file.path_ = path;
   for (CLI::ConfigItem& item : CLI::ConfigTOML().from_config(in)) {
     if (IsMark(item)) continue;
     if (std::any_of(item.inputs.begin(), item.inputs.end(), BeginsWithQuote)) {
-      return absl::InvalidArgumentError(absl::StrCat("--config ", path, ": '", item.fullname(),
+      return absl::InvalidArgumentError(absl::StrCat(flag, " ", path, ": '", item.fullname(),
                                                      "' has a quote without its end on the line"));
     }
     file.entries_.push_back(

@@ -22,8 +22,9 @@ class ConfigFile {
 
   ConfigFile() = default;
   // NOT_FOUND if the file cannot be read, INVALID_ARGUMENT for a quote without its end; with the
-  // path.
-  static absl::StatusOr<ConfigFile> Read(const std::string& path);
+  // path, and the flag that names it.
+  static absl::StatusOr<ConfigFile> Read(const std::string& path,
+                                         const std::string& flag = "--config");
 
   const std::string& path() const { return path_; }
   const std::vector<Entry>& entries() const { return entries_; }
