@@ -18,6 +18,8 @@ void AddEmbedCommand(cli::Command& program);
 void AddGenerateCommand(cli::Command& program);
 // The content of a model file, and the resources to run it.
 void AddInfoCommand(cli::Command& program);
+// How long a server's steps take, for simulations of it.
+void AddProfileCommand(cli::Command& program);
 // Fetches a model from a hub.
 void AddPullCommand(cli::Command& program);
 // Makes a server forget the prefixes it has cached.

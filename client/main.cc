@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
   client::AddResetCacheCommand(program);
   client::AddTraceCommand(program);
   client::AddBenchCommand(program);
+  client::AddProfileCommand(program);
   tandem::RouteLibraryLogs();
   return program.Main(argc, argv);
 }

@@ -160,6 +160,33 @@ absl::StatusOr<Measurement> Measure::Decode(uint32_t batch, uint32_t tokens, uin
   return measurement;
 }
 
+absl::StatusOr<LongMeasurement> Measure::RunLong(uint32_t prompt_tokens, uint32_t tokens) {
+  EngineStepTimings timings;
+  std::vector<std::vector<TokenId>> answers;
+  TANDEM_ASSIGN_OR_RETURN(const Duration short_time,
+                          RunDecode(DecodeRequests(1, tokens), tokens, timings, answers));
+  const std::shared_ptr<Listener> listener = Add(MakeRequest(prompt_tokens, 1 + tokens));
+  const TimePoint start = clock_.Now();
+  while (listener->tokens().empty() && !engine_.idle()) TANDEM_RETURN_IF_ERROR(engine_.Step());
+  const Duration prefill = clock_.Now() - start;
+  TANDEM_RETURN_IF_ERROR(listener->Expect(1, /*ended=*/false));
+  TANDEM_ASSIGN_OR_RETURN(const Duration long_time, Time(tokens, timings));
+  TANDEM_RETURN_IF_ERROR(listener->Expect(1 + tokens, /*ended=*/true));
+  return LongMeasurement{.prefill = prefill, .decode_step_more = (long_time - short_time) / tokens};
+}
+
+absl::StatusOr<LongMeasurement> Measure::Long(uint32_t prompt_tokens, uint32_t tokens,
+                                              uint32_t repetitions) {
+  std::vector<Duration> prefills, more;
+  for (uint32_t i = 0; i < repetitions; ++i) {
+    TANDEM_ASSIGN_OR_RETURN(const LongMeasurement one, RunLong(prompt_tokens, tokens));
+    prefills.push_back(one.prefill);
+    more.push_back(one.decode_step_more);
+  }
+  return LongMeasurement{.prefill = Median(std::move(prefills)),
+                         .decode_step_more = Median(std::move(more))};
+}
+
 absl::StatusOr<DraftMeasurement> Measure::Drafts(uint32_t batch, uint32_t tokens, double acceptance,
                                                  uint32_t repetitions) {
   TANDEM_RETURN_IF_ERROR(WarmUp(batch, tokens));

@@ -31,6 +31,14 @@ struct DraftMeasurement {
   int64_t accepted = 0;          // of those
 };
 
+// Of one sequence with a long prompt, the median repetition's.
+struct LongMeasurement {
+  Duration prefill{};  // of the whole prompt, in as many steps as the engine makes of it
+  // How much longer a step that decodes takes after it than after a short prompt, in turn; may be
+  // below zero.
+  Duration decode_step_more{};
+};
+
 // Single-threaded. The engine must outlive it, be idle, and have its prefix cache off.
 class Measure {
  public:
@@ -44,8 +52,11 @@ class Measure {
   absl::StatusOr<Measurement> Prefill(uint32_t tokens, uint32_t repetitions);
   // `batch` sequences that decode `tokens` each; the steps that only decode are counted.
   absl::StatusOr<Measurement> Decode(uint32_t batch, uint32_t tokens, uint32_t repetitions);
-  // The same without guesses, and again with guesses of which the part `acceptance` is right. The
-  // engine chooses how many are worth computing, as it does for all guesses.
+  // A prompt of `prompt_tokens` tokens, and `tokens` decoded after it.
+  absl::StatusOr<LongMeasurement> Long(uint32_t prompt_tokens, uint32_t tokens,
+                                       uint32_t repetitions);
+  // What Decode measures without guesses, and again with guesses of which the part `acceptance` is
+  // right. The engine chooses how many are worth computing, as it does for all guesses.
   absl::StatusOr<DraftMeasurement> Drafts(uint32_t batch, uint32_t tokens, double acceptance,
                                           uint32_t repetitions);
 
@@ -58,6 +69,7 @@ class Measure {
   absl::StatusOr<Duration> RunDecode(const std::vector<coordinator::Request>& requests,
                                      uint32_t tokens, coordinator::EngineStepTimings& timings,
                                      std::vector<std::vector<TokenId>>& answers);
+  absl::StatusOr<LongMeasurement> RunLong(uint32_t prompt_tokens, uint32_t tokens);
   absl::Status WarmUp(uint32_t batch, uint32_t tokens);  // of a decode measurement
   std::vector<coordinator::Request> DecodeRequests(uint32_t batch, uint32_t tokens);
   coordinator::Request MakeRequest(uint32_t prompt_tokens, uint32_t max_tokens);

@@ -20,8 +20,9 @@ MAY_INCLUDE = {
     "coordinator/scheduler/": ("coordinator/scheduler/", "coordinator/kvcache/", "common/"),
     # A file is refused where a server refuses it, by the same reading of it.
     "client/": ("client/", "common/", "coordinator/startup/model_file.h"),
-    # `tandem bench` runs a cluster without a server.
+    # `tandem bench` and `tandem profile` run a cluster without a server.
     "client/bench": ("client/", "common/", "coordinator/"),
+    "client/profile": ("client/", "common/", "coordinator/"),
 }
 
 # Generated code, Protobuf and gRPC: only at edges and in codecs.
