@@ -297,5 +297,87 @@ class LoadProgramTest(unittest.TestCase):
         self.assertTrue(done.stderr.startswith("tandem_load: 127.0.0.1:1: "), done.stderr)
 
 
+class SimulationTest(unittest.TestCase):
+    """`tandem profile` of real workers, and loads on the simulation of their server."""
+
+    folder: tempfile.TemporaryDirectory
+    profile: str
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.folder = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.profile = os.path.join(cls.folder.name, "server.profile")
+        done = subprocess.run(
+            ["client/tandem", "profile", "--model", "tests/golden/arch/llama/model.gguf",
+             "--worker-binary", "worker/tandem_worker", "--threads-per-worker", "1",
+             "--max-num-seqs", "8", "--decode", "4", "--repetitions", "1"],
+            capture_output=True, text=True, timeout=PATIENCE_S)
+        assert done.returncode == 0, done.stderr
+        assert "measuring: decode of 8" in done.stderr, done.stderr
+        Path(cls.profile).write_text(done.stdout)
+
+    def simulate(self, *flags: str) -> subprocess.CompletedProcess:
+        return subprocess.run([LOAD, "--simulate", self.profile, *flags], capture_output=True,
+                              text=True, timeout=PATIENCE_S)
+
+    def results(self, *flags: str) -> list[dict]:
+        path = os.path.join(self.folder.name, "result.jsonl")
+        done = self.simulate("--random-input-len", "24", "--random-output-len", "6", "--save-result",
+                             path, "--save-detailed", "--stats-interval", "10ms", *flags)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [json.loads(line) for line in Path(path).read_text().splitlines()]
+
+    def test_runs_have_the_results_of_a_server(self) -> None:
+        one, eight = self.results("--max-concurrency", "1,8", "--num-prompts", "40")
+        for result in (one, eight):
+            self.assertTrue(result["simulated"])
+            self.assertEqual(result["completed"], 40)
+            self.assertEqual(result["output_lens"], [6] * 40)
+            self.assertGreater(min(result["ttfts"]), 0)
+        self.assertEqual(max(point["running"] for point in one["server_stats"]), 1)
+        self.assertEqual(eight["max_concurrent_requests"], 8)
+
+    def test_equal_runs_are_equal(self) -> None:
+        flags = ("--request-rate", "50", "--num-prompts", "100", "--cancel-fraction", "0.1")
+        first, second = self.results(*flags), self.results(*flags)
+        first[0].pop("date"), second[0].pop("date")
+        self.assertEqual(first, second)
+
+    def test_settings_can_be_changed(self) -> None:
+        flags = ("--max-concurrency", "8", "--num-prompts", "16")
+        result, = self.results(*flags, "--simulate-with", "max-num-seqs=2", "--simulate-with",
+                               "prefill-us=1000,1000,1000,1000,1000,1000,1000,1000,1000")
+        self.assertEqual(max(point["running"] for point in result["server_stats"]), 2)
+
+    def test_a_sweep_finds_the_rate(self) -> None:
+        done = self.simulate("--random-input-len", "24", "--random-output-len", "6", "--sweep",
+                             "--max-duration", "2s", "--goodput", "ttft:1000")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"Saturation: the server kept up with [0-9.]+, "
+                                      r"it did not with [0-9.]+ requests/s")
+
+    def test_prompts_of_text_are_encoded_by_the_models_file(self) -> None:
+        trace = os.path.join(self.folder.name, "trace.jsonl")
+        Path(trace).write_text('{"timestamp": 0, "prompt": "a text", "output_length": 3}\n')
+        result, = self.results("--dataset-name", "replay", "--dataset-path", trace)
+        self.assertEqual(result["output_lens"], [3])
+        self.assertGreater(result["input_lens"][0], 1)
+
+    def test_wrong_flags_are_named(self) -> None:
+        for flags, message in (
+                (("--slow-fraction", "0.1"), "--slow-fraction needs a server"),
+                (("--backend", "openai"), "not of --backend openai"),
+                (("--simulate-with", "max-num-seqs=0"),
+                 "--simulate-with: max-num-seqs is 0, it must be from 1 to 4096"),
+                (("--simulate-with", "seqs=1"), "no setting 'seqs'"),
+                (("--simulate-with", "max-num-batched-tokens=1"), "--max-num-batched-tokens"),
+                (("--simulate", "/none"), "--simulate /none: cannot be read")):
+            done = self.simulate(*flags)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(message, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()

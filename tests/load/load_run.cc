@@ -21,56 +21,6 @@ bool MayBeTheServer(const absl::Status& status) {
 
 }  // namespace
 
-// Records one request's sample.
-class LoadRun::Recorder : public AnswerListener {
- public:
-  Recorder(LoadRun& run, const LoadRequest& request, double intended_s)
-      : run_(run), request_(request) {
-    sample_.intended_s = intended_s;
-    sample_.sent_s = run.Now();
-    sample_.prompt_tokens = request.prompt_tokens;
-    sample_.slow_reader = request.slow_reader;
-    sample_.arrivals.reserve(request.output_tokens);
-  }
-
-  Next OnTokens(uint32_t num_tokens) override {
-    sample_.arrivals.push_back({run_.Now(), num_tokens});
-    sample_.output_tokens += num_tokens;
-    run_.tokens_.fetch_add(num_tokens, std::memory_order_relaxed);
-    if (sample_.arrivals.size() == request_.cancel_after_messages) {
-      cancelled_ = true;
-      return Next::kCancel;
-    }
-    return request_.slow_reader ? Next::kReadLater : Next::kRead;
-  }
-
-  void OnEnd(const absl::Status& status, const ServerUsage& usage) override {
-    sample_.end_s = run_.Now();
-    if (usage.prompt_tokens > 0) sample_.prompt_tokens = usage.prompt_tokens;
-    if (usage.completion_tokens > 0) sample_.output_tokens = usage.completion_tokens;
-    sample_.outcome = Judge(status);
-    if (sample_.outcome == Outcome::kFailed) {
-      sample_.error = status.ok() ? "the answer has no token" : std::string(status.message());
-    }
-    run_.OnRequestEnd(cancelled_ ? absl::OkStatus() : status);
-  }
-
-  Sample& sample() { return sample_; }
-
- private:
-  Outcome Judge(const absl::Status& status) const {
-    if (cancelled_) return Outcome::kCancelled;
-    if (status.ok() && !sample_.arrivals.empty()) return Outcome::kCompleted;
-    // Only the end of the run cancels others.
-    return absl::IsCancelled(status) ? Outcome::kCut : Outcome::kFailed;
-  }
-
-  LoadRun& run_;
-  const LoadRequest& request_;
-  Sample sample_;
-  bool cancelled_ = false;
-};
-
 LoadRun::LoadRun(Backend& backend, const std::vector<LoadRequest>& requests,
                  const RunSettings& settings)
     : backend_(backend), requests_(requests), settings_(settings) {
@@ -92,6 +42,10 @@ void LoadRun::Stop() {
   MutexLock lock(mutex_);
   stop_ = true;
   changed_.NotifyAll();
+}
+
+void LoadRun::OnRequestTokens(uint32_t num_tokens) {
+  tokens_.fetch_add(num_tokens, std::memory_order_relaxed);
 }
 
 void LoadRun::OnRequestEnd(const absl::Status& status) {
@@ -134,7 +88,7 @@ bool LoadRun::Await(Deadline deadline, Ready ready) {
 }
 
 void LoadRun::Send(const LoadRequest& request, double intended_s) {
-  Recorder& recorder = recorders_.emplace_back(*this, request, intended_s);
+  SampleRecorder& recorder = recorders_.emplace_back(*this, request, intended_s);
   {
     MutexLock lock(mutex_);
     ++in_flight_;
@@ -147,8 +101,7 @@ bool LoadRun::SendAll() {
   for (size_t i = 0; i < requests_.size(); ++i) {
     const bool timed = !settings_.times_s.empty();
     const double at_s = timed ? settings_.times_s[i] : 0;
-    const TimePoint when =
-        start_ + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(at_s));
+    const TimePoint when = start_ + FromSeconds(at_s);
     if (std::max(when, Clock::System().Now()) > last) break;
     if (!Await(Deadline::At(when), [] { return false; })) return false;
     if (settings_.max_concurrency.has_value()) {
@@ -158,8 +111,7 @@ bool LoadRun::SendAll() {
       if (!in_time) return false;
       if (Clock::System().Now() > last) break;
     }
-    const bool closed_loop = !timed && settings_.max_concurrency.has_value();
-    Send(requests_[i], closed_loop ? Now() : at_s);
+    Send(requests_[i], settings_.closed_loop() ? Now() : at_s);
   }
   return true;
 }
@@ -178,7 +130,7 @@ RunRecord LoadRun::Run() {
   record.end_reason = end_reason_;
   record.not_sent = requests_.size() - recorders_.size();
   record.max_concurrency = settings_.max_concurrency;
-  for (Recorder& recorder : recorders_) {
+  for (SampleRecorder& recorder : recorders_) {
     record.duration_s = std::max(record.duration_s, recorder.sample().end_s);
     record.samples.push_back(std::move(recorder.sample()));
   }

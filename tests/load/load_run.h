@@ -20,16 +20,10 @@
 #include "tests/load/backend.h"
 #include "tests/load/request.h"
 #include "tests/load/run_record.h"
+#include "tests/load/run_settings.h"
+#include "tests/load/sample_recorder.h"
 
 namespace tandem::load {
-
-struct RunSettings {
-  // One for each request, rising; empty: a closed loop, or all at once without a limit.
-  std::vector<double> times_s{};
-  std::optional<uint32_t> max_concurrency{};
-  Duration max_duration = std::chrono::hours(24);
-  Duration request_timeout = std::chrono::minutes(10);
-};
 
 // Of now; for a progress bar.
 struct RunProgress {
@@ -39,11 +33,11 @@ struct RunProgress {
   double elapsed_s = 0;
 };
 
-class LoadRun {
+class LoadRun final : public RecordedRun {
  public:
   // All are borrowed.
   LoadRun(Backend& backend, const std::vector<LoadRequest>& requests, const RunSettings& settings);
-  ~LoadRun();
+  ~LoadRun() override;
 
   // Blocks until the last request has ended. Called once.
   RunRecord Run();
@@ -54,8 +48,6 @@ class LoadRun {
   TimePoint start() const { return start_; }
 
  private:
-  class Recorder;
-
   // Sends all requests; false if the run ended early.
   bool SendAll();
   void Send(const LoadRequest& request, double intended_s);
@@ -64,14 +56,15 @@ class LoadRun {
   bool Await(Deadline deadline, Ready ready);
   // Whether a request failed to reach the server, which does not answer now.
   bool ServerIsLost();
-  void OnRequestEnd(const absl::Status& status);
-  double Now() const;
+  double Now() const override;
+  void OnRequestTokens(uint32_t num_tokens) override;
+  void OnRequestEnd(const absl::Status& status) override;
 
   Backend& backend_;
   const std::vector<LoadRequest>& requests_;
   const RunSettings& settings_;
   const TimePoint start_ = Clock::System().Now();
-  std::deque<Recorder> recorders_;  // stable addresses
+  std::deque<SampleRecorder> recorders_;  // stable addresses
   RunEnd end_ = RunEnd::kDone;
   std::string end_reason_;
 

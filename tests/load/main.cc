@@ -1,5 +1,6 @@
 // tandem_load: loads a server as its users would and says what they would experience.
 #include <iostream>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -10,6 +11,7 @@
 #include "tests/load/options.h"
 #include "tests/load/result_file.h"
 #include "tests/load/session.h"
+#include "tests/load/target.h"
 
 namespace tandem::load {
 namespace {
@@ -33,10 +35,13 @@ std::string CommandLine(int argc, char** argv) {
 
 absl::Status RunSession(const LoadOptions& options, const std::string& command_line) {
   coordinator::StopSignal signal;
-  Session session(options, command_line, std::cout);
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Target> target, options.simulate.empty()
+                                                                    ? ConnectServer(options)
+                                                                    : SimulateServer(options));
+  Session session(options, *target, command_line, std::cout);
   std::thread stopper([&] {
     signal.Wait();
-    session.Stop();
+    target->Stop();
   });
   const absl::Status status = session.Run();
   signal.Raise();  // the end of the thread
@@ -58,6 +63,7 @@ int Main(int argc, char** argv) {
       "  tandem_load --sweep --goodput ttft:500,tpot:50 --save-result sweep.jsonl\n"
       "  tandem_load --dataset-name replay --dataset-path trace.jsonl\n"
       "  tandem_load --backend openai --server 127.0.0.1:8000\n"
+      "  tandem_load --simulate server.profile --simulate-with max-num-seqs=64 --sweep\n"
       "Exit status: 0: every request was completed, or cancelled by --cancel-fraction; 1: one "
       "failed,\n"
       "or the server was lost; 2: wrong flags; 130: interrupted. Runs that were made, also in "

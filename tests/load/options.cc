@@ -106,6 +106,20 @@ absl::Status CheckDataset(const DatasetOptions& dataset) {
   return absl::OkStatus();
 }
 
+absl::Status CheckSimulation(const LoadOptions& options) {
+  if (options.simulate.empty()) {
+    if (options.simulate_with.empty()) return absl::OkStatus();
+    return Invalid("--simulate-with needs --simulate");
+  }
+  if (options.backend != BackendKind::kTandem) {
+    return Invalid("--simulate is of Tandem's server, not of --backend openai");
+  }
+  if (options.slow_fraction > 0) {
+    return Invalid("--slow-fraction needs a server: --simulate has no network");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void LoadOptions::ForEach(config::FieldList& visit) {
@@ -120,6 +134,11 @@ void LoadOptions::ForEach(config::FieldList& visit) {
   visit(endpoint, {.flag = "--endpoint", .help = "openai: the path of completions"});
   visit(model, {.flag = "--model", .help = "openai: its name; empty: the server's first"});
   visit(timeout, {.flag = "--timeout", .help = "of each request", .least = 0.01, .most = 1e6});
+  visit(simulate, {.flag = "--simulate",
+                   .help = "no server, but the simulation of one with this file of `tandem "
+                           "profile`: takes next to no time"});
+  visit(simulate_with, {.flag = "--simulate-with",
+                        .help = "NAME=VALUE: a setting of that file, changed; may be repeated"});
   visit.BeginSection("Requests");
   VisitRequests(dataset, visit);
   visit(ignore_eos, {.flag = "--ignore-eos", .help = "answers always have their full length"});
@@ -183,6 +202,7 @@ void LoadOptions::ForEach(config::FieldList& visit) {
 absl::Status LoadOptions::Check() const {
   TANDEM_RETURN_IF_ERROR(CheckDataset(dataset));
   TANDEM_RETURN_IF_ERROR(CheckArrivals(*this));
+  TANDEM_RETURN_IF_ERROR(CheckSimulation(*this));
   TANDEM_RETURN_IF_ERROR(CheckFraction("--cancel-fraction", cancel_fraction));
   TANDEM_RETURN_IF_ERROR(CheckFraction("--slow-fraction", slow_fraction));
   if (cancel_fraction + slow_fraction > 1) {

@@ -48,6 +48,8 @@ struct LoadOptions {
   std::string endpoint = "/v1/completions";
   std::string model;
   Duration timeout = std::chrono::minutes(10);
+  std::string simulate{};
+  std::vector<std::string> simulate_with{};
   // Requests
   DatasetOptions dataset;
   bool ignore_eos = false;

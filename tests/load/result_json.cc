@@ -15,6 +15,7 @@ void AddSettings(const RunResult& result, const LoadOptions& options, Json& json
   json["date"] = result.date;
   json["endpoint_type"] = config::NameOf(options.backend);
   json["backend"] = config::NameOf(options.backend);
+  json["simulated"] = !options.simulate.empty();
   json["label"] = options.label.empty() ? Json() : Json(options.label);
   json["model_id"] = result.model;
   json["tokenizer_id"] = nullptr;

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <random>
 #include <utility>
 
@@ -14,17 +13,12 @@
 #include "common/base/status.h"
 #include "tests/load/arrivals.h"
 #include "tests/load/html_report.h"
-#include "tests/load/openai_backend.h"
-#include "tests/load/progress_bar.h"
 #include "tests/load/rate_search.h"
 #include "tests/load/result_file.h"
-#include "tests/load/stats_poller.h"
-#include "tests/load/tandem_backend.h"
 
 namespace tandem::load {
 namespace {
 
-constexpr Duration kConnectTimeout = std::chrono::seconds(30);
 constexpr Duration kSweepRun = std::chrono::seconds(20);
 constexpr uint32_t kMinSweepPrompts = 10;
 
@@ -33,28 +27,6 @@ constexpr uint32_t kMinSweepPrompts = 10;
 std::mt19937_64 RandomOf(uint64_t seed, uint64_t run) {
   std::seed_seq words{seed & 0xffffffff, seed >> 32, run};
   return std::mt19937_64(words);
-}
-
-absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const LoadOptions& options) {
-  const RequestSettings settings{.ignore_eos = options.ignore_eos,
-                                 .temperature = options.temperature,
-                                 .priority = options.priority,
-                                 .timeout = options.timeout,
-                                 .slow_read_delay = options.slow_read_delay};
-  if (options.backend == BackendKind::kTandem) {
-    return TandemBackend::Connect({.server = options.server,
-                                   .tls_ca = options.tls_ca,
-                                   .token_file = options.token_file,
-                                   .insecure = options.insecure},
-                                  settings);
-  }
-  const char* api_key = std::getenv("OPENAI_API_KEY");
-  return std::make_unique<OpenAiBackend>(OpenAiOptions{.server = options.server,
-                                                       .endpoint = options.endpoint,
-                                                       .model = options.model,
-                                                       .api_key = api_key != nullptr ? api_key : "",
-                                                       .vocab_size = options.dataset.vocab_size},
-                                         settings);
 }
 
 std::vector<double> Times(const LoadOptions& options, const std::vector<LoadRequest>& requests,
@@ -70,37 +42,10 @@ std::vector<double> Times(const LoadOptions& options, const std::vector<LoadRequ
 
 }  // namespace
 
-void Session::Stop() {
-  MutexLock lock(mutex_);
-  stopped_ = true;
-  if (current_ != nullptr) current_->Stop();
-}
-
 absl::Status Session::Connect() {
-  TANDEM_ASSIGN_OR_RETURN(backend_, MakeBackend(options_));
-  TANDEM_ASSIGN_OR_RETURN(model_, backend_->Model(Deadline::After(kConnectTimeout)));
+  TANDEM_ASSIGN_OR_RETURN(model_, target_.Model());
   if (options_.dataset.vocab_size > 0) model_.vocab_size = options_.dataset.vocab_size;
   return absl::OkStatus();
-}
-
-absl::StatusOr<RunRecord> Session::MakeRun(const std::vector<LoadRequest>& requests,
-                                           const RunSettings& settings) {
-  LoadRun run(*backend_, requests, settings);
-  {
-    MutexLock lock(mutex_);
-    if (stopped_) return absl::CancelledError("interrupted");
-    current_ = &run;
-  }
-  StatsPoller poller(*backend_, run.start(), options_.stats_interval);
-  RunRecord record;
-  {
-    const ProgressBar bar(run, requests.size(), options_.progress);
-    record = run.Run();
-  }
-  record.stats = poller.Finish();
-  MutexLock lock(mutex_);
-  current_ = nullptr;
-  return record;
 }
 
 absl::Status Session::WarmUp() {
@@ -111,11 +56,11 @@ absl::Status Session::WarmUp() {
   TANDEM_ASSIGN_OR_RETURN(
       const std::vector<LoadRequest> requests,
       MakeDataset(
-          dataset, model_, [this](const std::string& text) { return backend_->CountTokens(text); },
+          dataset, model_, [this](const std::string& text) { return target_.CountTokens(text); },
           random));
   TANDEM_ASSIGN_OR_RETURN(
       const RunRecord record,
-      MakeRun(requests, {.max_concurrency = 1, .request_timeout = options_.timeout}));
+      target_.Run(requests, {.max_concurrency = 1, .request_timeout = options_.timeout}));
   for (const Sample& sample : record.samples) {
     if (!sample.completed()) {
       return absl::UnavailableError(absl::StrCat("a warm-up request failed: ", sample.error));
@@ -131,7 +76,7 @@ absl::Status Session::RunPoint(const Point& point, uint32_t num_prompts, Duratio
   TANDEM_ASSIGN_OR_RETURN(
       std::vector<LoadRequest> requests,
       MakeDataset(
-          dataset, model_, [this](const std::string& text) { return backend_->CountTokens(text); },
+          dataset, model_, [this](const std::string& text) { return target_.CountTokens(text); },
           random));
   AssignClients(options_.cancel_fraction, options_.slow_fraction, random, requests);
   const RunSettings settings{.times_s = Times(options_, requests, point.rate, random),
@@ -141,7 +86,7 @@ absl::Status Session::RunPoint(const Point& point, uint32_t num_prompts, Duratio
   RunResult result;
   result.date = absl::FormatTime("%Y%m%d-%H%M%S", absl::Now(), absl::LocalTimeZone());
   result.model = model_.name;
-  TANDEM_ASSIGN_OR_RETURN(result.record, MakeRun(requests, settings));
+  TANDEM_ASSIGN_OR_RETURN(result.record, target_.Run(requests, settings));
   result.record.request_rate = point.rate;
   result.record.burstiness = options_.burstiness;
   TANDEM_ASSIGN_OR_RETURN(const auto metrics, ParseMetricNames(options_.percentile_metrics));
@@ -183,9 +128,7 @@ absl::Status Session::RunSweep() {
         static_cast<uint32_t>(std::min<double>(wanted, options_.dataset.num_prompts));
     // The few prompts of a low rate take longer than others.
     const double needed_s = num_prompts / *rate + 1;
-    TANDEM_RETURN_IF_ERROR(
-        RunPoint({*rate, limit}, num_prompts,
-                 std::chrono::duration_cast<Duration>(std::chrono::duration<double>(needed_s))));
+    TANDEM_RETURN_IF_ERROR(RunPoint({*rate, limit}, num_prompts, FromSeconds(needed_s)));
     search.Add(results_.back().metrics.completion_rate);
   }
   out_ << "Saturation: ";
