@@ -13,43 +13,44 @@ class Failed(Exception):
     """A program did not give its result; one line says why."""
 
 
-def _run(command, what, **options):
+def output(command, what, **options):
+    """What a program writes, by its end."""
     # A session of its own, so that what a shell started ends with it.
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
                           **options) as program:
         try:
-            output, errors = program.communicate(timeout=SECONDS)
+            written, errors = program.communicate(timeout=SECONDS)
         except subprocess.TimeoutExpired as error:
             raise Failed(f"{what}: no result within {SECONDS} s") from error
         finally:
             if program.returncode is None:
                 os.killpg(program.pid, signal.SIGKILL)
     if program.returncode != 0:
-        words = (errors.strip() or output.strip() or "no message").splitlines()[-1]
+        words = (errors.strip() or written.strip() or "no message").splitlines()[-1]
         raise Failed(f"{what}: exit code {program.returncode}: {words}")
-    return output
+    return written
 
 
 def google_benchmark(program, *flags):
     """The JSON report."""
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
-        _run([program, f"--benchmark_out={report.name}", "--benchmark_out_format=json", *flags], os.path.basename(program))
+        output([program, f"--benchmark_out={report.name}", "--benchmark_out_format=json", *flags], os.path.basename(program))
         return json.load(report)
 
 
 def benchmark_names(program, *flags):
-    return _run([program, "--benchmark_list_tests", *flags], os.path.basename(program)).split()
+    return output([program, "--benchmark_list_tests", *flags], os.path.basename(program)).split()
 
 
 def tandem_info(tandem, model):
-    return json.loads(_run([tandem, "info", str(model), "--json"], "tandem info"))
+    return json.loads(output([tandem, "info", str(model), "--json"], "tandem info"))
 
 
 def tandem_rate(tandem, model, threads, kernels, case):
     """Tokens per second."""
     kind, count = case
     sizes = ["--prefill", str(count), "--decode", "0"] if kind == "prefill" else ["--prefill", "0", "--batch", str(count)]
-    report = json.loads(_run([tandem, "bench", "--model", str(model), "--device", "cpu", "--cpu-kernels", kernels,
+    report = json.loads(output([tandem, "bench", "--model", str(model), "--device", "cpu", "--cpu-kernels", kernels,
                               "--threads-per-worker", str(threads), "--repetitions", "1", "--json", *sizes], "tandem bench"))
     return report["prefill_tokens_per_second"] if kind == "prefill" else report["decode_tokens_per_second"][str(count)]
 
@@ -69,4 +70,4 @@ def parse_rate(output):
 def command_rate(command, model, threads, case):
     """Tokens per second that a shell command prints as its last line; it has MODEL, THREADS and CASE in its environment."""
     environment = dict(os.environ, MODEL=str(model), THREADS=str(threads), CASE=f"{case[0]} {case[1]}")
-    return parse_rate(_run(command, "the other program", shell=True, env=environment))
+    return parse_rate(output(command, "the other program", shell=True, env=environment))

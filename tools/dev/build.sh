@@ -43,11 +43,20 @@ run_cpu_benchmark() {
   exec python3 -B tools/bench/cpu.py "$@"
 }
 
-# Without arguments every benchmark in the tree; with `cpu` that one, else `tandem bench` with them.
+# `./dev bench plan`: loads on a server and on its simulation.
+run_plan_benchmark() {
+  build_into_bin "${CPU_PROGRAMS[@]}" //tests/load:tandem_load
+  exec python3 -B tools/bench/plan.py "$@"
+}
+
+# Without arguments every benchmark in the tree; with `cpu` or `plan` that one, else `tandem bench`
+# with them.
 run_benchmarks() {
   local targets target
   if [[ ${1:-} == cpu ]]; then
     run_cpu_benchmark "${@:2}"
+  elif [[ ${1:-} == plan ]]; then
+    run_plan_benchmark "${@:2}"
   elif (($#)); then
     build_programs
     exec bin/tandem bench "$@"
