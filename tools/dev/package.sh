@@ -3,13 +3,13 @@
 # build/tandem-VERSION-linux-amd64.tar.gz; the same commit gives the same names and times in it.
 build_package() {
   local version name stage
-  build_into_bin "${CPU_PROGRAMS[@]}"
+  build_into_bin "${CPU_PROGRAMS[@]}" //tests/load:tandem_load
   version=$(bin/tandem --version | grep -oE '[0-9]+\.[0-9]+\.[0-9]+' | head -1)
   name=tandem-$version-linux-amd64
   stage=$(mktemp -d)
   mkdir -p build
   mkdir -p "$stage/$name"/{bin,http,etc/tandem,lib/systemd/system,share/doc/tandem,share/tandem}
-  install -m 755 -s bin/{tandem,tandem_coordinator,tandem_worker} "$stage/$name/bin"
+  install -m 755 -s bin/{tandem,tandem_coordinator,tandem_load,tandem_worker} "$stage/$name/bin"
   install -m 755 bin/tandem_{chat,gateway} "$stage/$name/http"
   install -m 644 deploy/container/packages-http "$stage/$name/http/packages"
   install -m 644 deploy/systemd/tandem.env "$stage/$name/etc/tandem"
