@@ -84,10 +84,11 @@ def measure(options, profile):
     results = {load: {figure: (Samples(), Samples()) for figure in FIGURES} for load in LOADS}
     rate = result_of(["--simulate", profile, *load_flags("128 in, 64 out, 16 at a time", 0, 0)])["request_throughput"] / 2
     with served(options) as address:
-        for seed in range(1, options.rounds + 1):
-            for load, figures in results.items():
-                note(f"round {seed}: {load}")
-                flags = load_flags(load, rate, seed)
+        for turn in range(1, options.rounds + 1):
+            for number, (load, figures) in enumerate(results.items()):
+                note(f"round {turn}: {load}")
+                # Of its own: the server's prefix cache knows the prompts of a seed that was used.
+                flags = load_flags(load, rate, 100 * turn + number)
                 both = result_of(["--server", address, *flags]), result_of(["--simulate", profile, *flags])
                 for figure, samples in figures.items():
                     for one, result in zip(samples, both):
