@@ -1,6 +1,7 @@
 #include "coordinator/simulation/server_profile.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,8 +14,8 @@ namespace tandem::coordinator {
 namespace {
 
 constexpr double kMostTokens = 2147483647;
-constexpr double kMostBlocks = 1 << 24;  // that a simulation keeps count of
-constexpr double kMostTime = 1e12;       // us or ns
+constexpr uint64_t kMostBlocks = 1 << 24;  // that a simulation keeps count of
+constexpr double kMostTime = 1e12;         // us or ns
 
 void VisitLimits(SchedulerConfig& scheduler, config::FieldList& visit) {
   visit(scheduler.max_num_seqs, {.flag = "max-num-seqs", .least = 1, .most = 4096});
@@ -134,6 +135,12 @@ absl::StatusOr<EngineConfig> ServerProfile::Engine() const {
     return absl::InvalidArgumentError(
         absl::StrCat("kv-blocks, kv-windows and kv-chunked need one value for each KV group, have ",
                      kv_blocks.size(), ", ", kv_windows.size(), " and ", kv_chunked.size()));
+  }
+  const uint64_t num_blocks = std::accumulate(kv_blocks.begin(), kv_blocks.end(), uint64_t{0});
+  if (num_blocks > kMostBlocks) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("kv-blocks: a simulation keeps count of at most ", kMostBlocks,
+                     " blocks, found ", num_blocks));
   }
   EngineConfig config = engine;
   for (size_t group = 0; group < kv_blocks.size(); ++group) {

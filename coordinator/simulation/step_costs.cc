@@ -9,6 +9,8 @@
 namespace tandem::coordinator {
 namespace {
 
+constexpr double kMostUs = 1e12;  // of a step: what exceeds it exceeds every timeout
+
 // Straight lines between the times, and on with the last two's slope, which is not below 0. Before
 // the first it is the first.
 double At(const MeasuredTimes& times, double size) {
@@ -87,7 +89,7 @@ Duration StepCosts::Of(const StepLoad& load, uint32_t num_samples) const {
   const double products = load.prefill_tokens == 0
                               ? At(decode_, decoded)
                               : At(prefill_, decoded + prefilled) + HeadUs(num_samples);
-  const double us = std::max(1.0, products + attention);
+  const double us = std::clamp(products + attention, 1.0, kMostUs);
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::micro>(us));
 }
 

@@ -49,7 +49,8 @@ class StepCosts {
   // REQUIRES: measured.Validate() is OK.
   explicit StepCosts(const StepMeasurements& measured);
 
-  // Of a step that draws `num_samples` tokens; at least a microsecond.
+  // Of a step that draws `num_samples` tokens; at least a microsecond, at most
+  // eleven days.
   Duration Of(const StepLoad& load, uint32_t num_samples) const;
 
  private:

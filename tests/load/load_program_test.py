@@ -300,6 +300,10 @@ class LoadProgramTest(unittest.TestCase):
 class SimulationTest(unittest.TestCase):
     """`tandem profile` of real workers, and loads on the simulation of their server."""
 
+    # Every step takes 20 ms, whatever was measured.
+    STEPS = [flag for setting in ("prefill-tokens=1", "prefill-us=20000", "prefill-position-ns=0",
+                                  "decode-sequences=1", "decode-us=20000", "decode-position-ns=0")
+             for flag in ("--simulate-with", setting)]
     folder: tempfile.TemporaryDirectory
     profile: str
 
@@ -329,12 +333,13 @@ class SimulationTest(unittest.TestCase):
         return [json.loads(line) for line in Path(path).read_text().splitlines()]
 
     def test_runs_have_the_results_of_a_server(self) -> None:
-        one, eight = self.results("--max-concurrency", "1,8", "--num-prompts", "40")
+        one, eight = self.results("--max-concurrency", "1,8", "--num-prompts", "40", *self.STEPS)
         for result in (one, eight):
             self.assertTrue(result["simulated"])
             self.assertEqual(result["completed"], 40)
             self.assertEqual(result["output_lens"], [6] * 40)
-            self.assertGreater(min(result["ttfts"]), 0)
+        self.assertEqual({round(ttft, 6) for ttft in one["ttfts"]}, {0.020})
+        self.assertEqual({round(gap, 6) for gaps in one["itls"] for gap in gaps}, {0.020})
         self.assertEqual(max(point["running"] for point in one["server_stats"]), 1)
         self.assertEqual(eight["max_concurrent_requests"], 8)
 
@@ -345,9 +350,8 @@ class SimulationTest(unittest.TestCase):
         self.assertEqual(first, second)
 
     def test_settings_can_be_changed(self) -> None:
-        flags = ("--max-concurrency", "8", "--num-prompts", "16")
-        result, = self.results(*flags, "--simulate-with", "max-num-seqs=2", "--simulate-with",
-                               "prefill-us=1000,1000,1000,1000,1000,1000,1000,1000,1000")
+        result, = self.results("--max-concurrency", "8", "--num-prompts", "16", *self.STEPS,
+                               "--simulate-with", "max-num-seqs=2")
         self.assertEqual(max(point["running"] for point in result["server_stats"]), 2)
 
     def test_a_sweep_finds_the_rate(self) -> None:

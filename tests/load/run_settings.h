@@ -2,6 +2,7 @@
 #ifndef TANDEM_TESTS_LOAD_RUN_SETTINGS_H_
 #define TANDEM_TESTS_LOAD_RUN_SETTINGS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -21,9 +22,10 @@ struct RunSettings {
   bool closed_loop() const { return times_s.empty() && max_concurrency.has_value(); }
 };
 
-// A time of a run, from its start.
+// A time of a run, from its start; what a trace has beyond thirty years is then.
 inline Duration FromSeconds(double seconds) {
-  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+  return std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double>(std::min(seconds, 1e9)));
 }
 
 }  // namespace tandem::load

@@ -127,6 +127,8 @@ TEST(ServerProfile, SaysWhatIsWrongInAFile) {
   EXPECT_EQ(error("kv-windows = \"0,64\"", "kv-windows = \"0\""),
             at + "kv-blocks, kv-windows and kv-chunked need one value for each KV group, have 2, "
                  "1 and 2");
+  EXPECT_EQ(error("kv-blocks = \"100,20\"", "kv-blocks = \"16777216,1\""),
+            at + "kv-blocks: a simulation keeps count of at most 16777216 blocks, found 16777217");
   EXPECT_EQ(error("prefill-tokens = \"1,33\"", "prefill-tokens = \"33,1\""),
             at + "prefill: needed ascending sizes from 1 on, found 1 at 1");
   EXPECT_EQ(error("snapshot-interval = \"16\"", "snapshot-interval = \"17\""),

@@ -85,6 +85,12 @@ TEST(StepCosts, NoStepIsFree) {
   EXPECT_EQ(StepCosts(measured).Of(Decodes(1), 1), microseconds(1));
 }
 
+TEST(StepCosts, NoTimeIsTooLongToCount) {
+  StepMeasurements measured = Measured();
+  measured.prefill_position_ns = 1e12;
+  EXPECT_EQ(StepCosts(measured).Of(Prefill(1 << 30, 1 << 20), 1), std::chrono::seconds(1'000'000));
+}
+
 TEST(StepMeasurements, SaysWhatIsWrong) {
   const auto error = [](auto change) {
     StepMeasurements measured = Measured();
