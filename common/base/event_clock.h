@@ -26,7 +26,7 @@ class EventClock : public Clock {
   // Waits until `done`, at most for `timeout`. Returns done().
   bool WaitFor(Duration timeout, const std::function<bool()>& done) const;
 
-  // Called at the begin of every wait, before time passes.
+  // Called at the beginning of every WaitUntil, before time passes.
   void set_before_wait(std::function<void()> before_wait) { before_wait_ = std::move(before_wait); }
   // Called after every event.
   void set_observer(std::function<void()> observer) { observer_ = std::move(observer); }

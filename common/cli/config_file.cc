@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/config/text_form.h"
 
 namespace tandem::cli {
 namespace {
@@ -33,8 +34,9 @@ absl::StatusOr<ConfigFile> ConfigFile::Read(const std::string& path, const std::
   for (CLI::ConfigItem& item : CLI::ConfigTOML().from_config(in)) {
     if (IsMark(item)) continue;
     if (std::any_of(item.inputs.begin(), item.inputs.end(), BeginsWithQuote)) {
-      return absl::InvalidArgumentError(absl::StrCat(flag, " ", path, ": '", item.fullname(),
-                                                     "' has a quote without its end on the line"));
+      return absl::InvalidArgumentError(absl::StrCat(flag, " ", path, ": ",
+                                                     config::Quoted(item.fullname()),
+                                                     " has a quote without its end on the line"));
     }
     file.entries_.push_back(
         {absl::StrJoin(item.parents, "."), std::move(item.name), std::move(item.inputs)});

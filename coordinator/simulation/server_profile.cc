@@ -21,11 +21,8 @@ void VisitLimits(SchedulerConfig& scheduler, config::FieldList& visit) {
   visit(scheduler.max_num_seqs, {.flag = "max-num-seqs", .least = 1, .most = 4096});
   visit(scheduler.max_num_batched_tokens,
         {.flag = "max-num-batched-tokens", .least = 1, .most = 1 << 20});
-  visit(scheduler.chunked_prefill_size,
-        {.flag = "chunked-prefill-size", .least = 1, .most = kMostTokens});
   visit(scheduler.max_model_len, {.flag = "max-model-len", .least = 1, .most = kMostTokens});
   visit(scheduler.max_queue_skips, {.flag = "max-queue-skips", .least = 0, .most = 1 << 20});
-  visit(scheduler.target_itl, {.flag = "target-itl", .least = 0, .most = 60});
   visit(scheduler.policy, {.flag = "scheduling-policy"});
 }
 
@@ -33,7 +30,7 @@ void VisitQueue(EngineConfig& engine, config::FieldList& visit) {
   visit(engine.max_queued_requests, {.flag = "max-queued-requests", .least = 1, .most = 1 << 20});
   visit(engine.max_queued_tokens, {.flag = "max-queued-tokens", .least = 1, .most = kMostTokens});
   visit(engine.priority_ageing, {.flag = "priority-ageing", .least = 0.001, .most = 3600});
-  visit(engine.step_timeout, {.flag = "step-timeout", .least = 0.001, .most = 86400});
+  visit(engine.step_timeout, {.flag = "step-timeout", .least = 0.001, .most = 1e6});
   visit(engine.pipeline_depth,
         {.flag = "pipeline-depth", .least = 1, .most = step::kPipelineDepth});
   visit(engine.max_result_bytes, {.flag = "max-result-bytes", .least = 1, .most = 1e15});
@@ -56,9 +53,10 @@ std::vector<std::string> Names(const std::vector<config::Field>& fields) {
   return names;
 }
 
-// Lists are replaced.
+// Lists are replaced, and may be empty.
 absl::Status SetField(config::Field& field, std::string_view text) {
   if (field.is_list()) field.Clear();
+  if (field.is_list() && text.empty()) return absl::OkStatus();
   return field.Set(text);
 }
 
@@ -74,7 +72,8 @@ absl::Status Fill(const cli::ConfigFile& file, ServerProfile& profile) {
     const bool known = std::ranges::any_of(
         fields, [&](const config::Field& field) { return field.flag() == entry.name; });
     if (!known || !entry.section.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("'", entry.name, "' is not of a profile"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(config::Quoted(entry.name), " is no setting of a profile"));
     }
   }
   for (config::Field& field : fields) {
@@ -96,9 +95,13 @@ void ServerProfile::ForEach(config::FieldList& visit) {
   visit(device, {.flag = "device"});
   visit(tensor_parallel_size, {.flag = "tensor-parallel-size", .least = 1, .most = 4096});
   visit(threads_per_worker, {.flag = "threads-per-worker", .least = 0, .most = 4096});
+  visit(special_ids, {.flag = "special-ids", .least = 0, .most = 1 << 24});
   visit.BeginSection("Its scheduler");
   VisitLimits(engine.scheduler, visit);
   VisitQueue(engine, visit);
+  visit(chunked_prefill_size, {.flag = "chunked-prefill-size", .least = 0, .most = kMostTokens});
+  visit(target_itl_ms, {.flag = "target-itl-ms", .least = 0, .most = 60000});
+  visit(request_timeout, {.flag = "request-timeout", .least = 0, .most = 86400});
   visit(overlap_below, {.flag = "overlap-below", .least = 0, .most = 86400});
   visit.BeginSection("Its KV cache, by KV group");
   visit(engine.kv_cache.block_size, {.flag = "block-size", .least = 1, .most = 4096});
@@ -125,6 +128,12 @@ ServerProfile ServerProfile::Of(const EngineConfig& engine, StepMeasurements mea
     profile.num_snapshots = snapshots->num_snapshots;
     profile.snapshot_interval = snapshots->interval;
   }
+  const SchedulerConfig& scheduler = engine.scheduler;
+  if (scheduler.chunked_prefill_size != scheduler.max_num_batched_tokens) {
+    profile.chunked_prefill_size = scheduler.chunked_prefill_size;
+  }
+  profile.target_itl_ms = static_cast<uint32_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(scheduler.target_itl).count());
   if (engine.overlap_below != Duration::max()) profile.overlap_below = engine.overlap_below;
   return profile;
 }
@@ -151,6 +160,10 @@ absl::StatusOr<EngineConfig> ServerProfile::Engine() const {
   if (snapshot_interval > 0) {
     config.kv_cache.snapshots = {.num_snapshots = num_snapshots, .interval = snapshot_interval};
   }
+  SchedulerConfig& scheduler = config.scheduler;
+  scheduler.chunked_prefill_size =
+      chunked_prefill_size > 0 ? chunked_prefill_size : scheduler.max_num_batched_tokens;
+  scheduler.target_itl = std::chrono::milliseconds(target_itl_ms);
   config.overlap_below = overlap_below.value_or(Duration::max());
   config.kv_cache.prefix_hash_key = 1;  // equal simulations are equal
   // Nobody knows which guesses would be right, and no embedding is asked for.
@@ -160,6 +173,18 @@ absl::StatusOr<EngineConfig> ServerProfile::Engine() const {
   config.hidden_size = 0;
   TANDEM_RETURN_IF_ERROR(config.Validate());
   return config;
+}
+
+absl::Status ServerProfile::CheckWithoutSteps() const {
+  ServerProfile copy = *this;
+  copy.steps = {.prefill = {.sizes = {1}, .us = {1}}, .decode = {.sizes = {1}, .us = {1}}};
+  for (const config::Field& field : FieldsOf(copy)) TANDEM_RETURN_IF_ERROR(field.Check());
+  if (model.find_first_of("#\"'\n") != std::string::npos) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a line of a profile cannot hold the model's path ", config::Quoted(model),
+                     ": it has a #, a quote or a line's end; give it another name"));
+  }
+  return copy.Engine().status();
 }
 
 absl::Status ServerProfile::Set(const std::string& assignment) {

@@ -23,9 +23,13 @@ struct ServerProfile {
   config::Device device = config::Device::kCpu;
   uint32_t tensor_parallel_size = 1;
   uint32_t threads_per_worker = 0;
+  std::vector<uint32_t> special_ids{};  // which no prompt of random ids has
 
-  // Without what the lists below hold.
+  // Without what stands below in the form of the server's flags, and the KV groups.
   EngineConfig engine{};
+  uint32_t chunked_prefill_size = 0;  // 0: as many as a step has
+  uint32_t target_itl_ms = 0;
+  Duration request_timeout{};  // 0: none but the client's
   // By KV group: EngineConfig's groups. Windows of 0 tokens see all; of chunks, 1 is a chunked one.
   std::vector<uint32_t> kv_blocks{};
   std::vector<uint32_t> kv_windows{};
@@ -40,6 +44,8 @@ struct ServerProfile {
   static ServerProfile Of(const EngineConfig& engine, StepMeasurements measured);
   // The whole configuration. INVALID_ARGUMENT if it is none.
   absl::StatusOr<EngineConfig> Engine() const;
+  // Whether its file could be read again, but for `steps`. INVALID_ARGUMENT or OUT_OF_RANGE.
+  absl::Status CheckWithoutSteps() const;
 
   void ForEach(config::FieldList& visit);
   // "max-num-seqs=64": a name as in the file. INVALID_ARGUMENT naming what there is, OUT_OF_RANGE.

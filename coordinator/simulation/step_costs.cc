@@ -31,15 +31,16 @@ absl::Status Check(const char* what, const MeasuredTimes& times) {
     return absl::InvalidArgumentError(absl::StrCat(what, text...));
   };
   if (times.sizes.empty() || times.sizes.size() != times.us.size()) {
-    return wrong(": needed as many times as sizes and at least one, found ", times.us.size(),
-                 " and ", times.sizes.size());
+    return wrong(": needed a time for each size and one at least, found ", times.us.size(),
+                 " times and ", times.sizes.size(), " sizes");
   }
   for (size_t i = 0; i < times.sizes.size(); ++i) {
     if (times.sizes[i] <= (i == 0 ? 0 : times.sizes[i - 1])) {
-      return wrong(": needed ascending sizes from 1 on, found ", times.sizes[i], " at ", i);
+      return wrong(": needed ascending sizes from 1 on, found ", times.sizes[i],
+                   i == 0 ? " first" : absl::StrCat(" after ", times.sizes[i - 1]));
     }
     if (!std::isfinite(times.us[i]) || times.us[i] <= 0) {
-      return wrong(": needed times above 0, found ", times.us[i], " at ", i);
+      return wrong(": needed times above 0, found ", times.us[i], " of size ", times.sizes[i]);
     }
   }
   return absl::OkStatus();
@@ -56,11 +57,11 @@ double PromptPositions(double tokens) { return tokens * (tokens + 1) / 2; }
 }  // namespace
 
 absl::Status StepMeasurements::Validate() const {
-  TANDEM_RETURN_IF_ERROR(Check("prefill", prefill));
-  TANDEM_RETURN_IF_ERROR(Check("decode", decode));
-  TANDEM_RETURN_IF_ERROR(Check("decode positions", decode_positions));
-  TANDEM_RETURN_IF_ERROR(Check("time of a decode position", decode_position_ns));
-  return Check("time of a prefill position", prefill_position_ns);
+  TANDEM_RETURN_IF_ERROR(Check("prefill-us", prefill));
+  TANDEM_RETURN_IF_ERROR(Check("decode-us", decode));
+  TANDEM_RETURN_IF_ERROR(Check("decode-positions", decode_positions));
+  TANDEM_RETURN_IF_ERROR(Check("decode-position-ns", decode_position_ns));
+  return Check("prefill-position-ns", prefill_position_ns);
 }
 
 StepCosts::StepCosts(const StepMeasurements& measured)
@@ -69,10 +70,12 @@ StepCosts::StepCosts(const StepMeasurements& measured)
       prefill_(measured.prefill),
       decode_(measured.decode) {
   for (size_t i = 0; i < prefill_.us.size(); ++i) {
-    prefill_.us[i] -= prefill_position_us_ * PromptPositions(prefill_.sizes[i]);
+    const double attention = prefill_position_us_ * PromptPositions(prefill_.sizes[i]);
+    prefill_.us[i] = std::max(0.0, prefill_.us[i] - attention);
   }
   for (size_t i = 0; i < decode_.us.size(); ++i) {
-    decode_.us[i] -= decode_position_us_ * measured.decode_positions * decode_.sizes[i];
+    const double attention = decode_position_us_ * measured.decode_positions * decode_.sizes[i];
+    decode_.us[i] = std::max(0.0, decode_.us[i] - attention);
   }
 }
 

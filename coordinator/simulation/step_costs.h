@@ -38,7 +38,8 @@ struct StepMeasurements {
   double decode_position_ns = 0;
   double prefill_position_ns = 0;
 
-  // INVALID_ARGUMENT naming what is not there, not ascending, or not positive.
+  // INVALID_ARGUMENT, by the names of a profile (server_profile.h), for what is missing, not
+  // ascending or not positive.
   absl::Status Validate() const;
   bool operator==(const StepMeasurements&) const = default;
 };

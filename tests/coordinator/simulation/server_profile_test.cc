@@ -38,6 +38,8 @@ ServerProfile Profile() {
                                    .decode_position_ns = 12.5,
                                    .prefill_position_ns = 0});
   profile.model = "/models/with space.gguf";
+  profile.special_ids = {0, 999};
+  profile.request_timeout = std::chrono::seconds(9);
   return profile;
 }
 
@@ -57,6 +59,8 @@ TEST(ServerProfile, ItsFileSaysEverything) {
   EXPECT_EQ(ToText(*read), ToText(Profile()));
   EXPECT_EQ(read->steps, Profile().steps);
   EXPECT_EQ(read->model, Profile().model);
+  EXPECT_EQ(read->special_ids, Profile().special_ids);
+  EXPECT_EQ(read->request_timeout, std::chrono::seconds(9));
   const auto engine = read->Engine();
   ASSERT_TRUE(engine.ok()) << engine.status();
   EXPECT_EQ(engine->scheduler.max_num_seqs, 7u);
@@ -82,6 +86,29 @@ TEST(ServerProfile, StepsThatAlwaysOverlapHaveNoLimit) {
   const auto read = Read(ToText(ServerProfile::Of(engine, Profile().steps)));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->Engine()->overlap_below, Duration::max());
+}
+
+TEST(ServerProfile, AChunkIsTheWholeStepIfItWas) {
+  EngineConfig engine = Engine();
+  engine.scheduler.chunked_prefill_size = engine.scheduler.max_num_batched_tokens;
+  ServerProfile profile = ServerProfile::Of(engine, Profile().steps);
+  EXPECT_EQ(profile.Engine()->scheduler.chunked_prefill_size, 77u);
+  ASSERT_TRUE(profile.Set("max-num-batched-tokens=99").ok());
+  EXPECT_EQ(profile.Engine()->scheduler.chunked_prefill_size, 99u);
+}
+
+TEST(ServerProfile, WhatItsFileCannotHoldIsKnownBefore) {
+  ServerProfile profile = Profile();
+  profile.steps = {};
+  EXPECT_TRUE(profile.CheckWithoutSteps().ok()) << profile.CheckWithoutSteps();
+  profile.kv_blocks[0] = 1 << 25;
+  EXPECT_EQ(profile.CheckWithoutSteps().message(),
+            "kv-blocks is 33554432,20, it must be from 1 to 16777216");
+  profile = Profile();
+  profile.model = "/models/a#b.gguf";
+  EXPECT_EQ(profile.CheckWithoutSteps().message(),
+            "a line of a profile cannot hold the model's path '/models/a#b.gguf': it has a #, a "
+            "quote or a line's end; give it another name");
 }
 
 TEST(ServerProfile, SettingsCanBeChanged) {
@@ -121,7 +148,7 @@ TEST(ServerProfile, SaysWhatIsWrongInAFile) {
   const std::string at = "--simulate " + path + ": ";
   EXPECT_EQ(error("format = \"1\"", "format = \"2\""), at + "format is 2, it must be from 1 to 1");
   EXPECT_EQ(error("max-num-seqs = \"7\"\n", ""), at + "there is no 'max-num-seqs'");
-  EXPECT_EQ(error("max-num-seqs", "sequences"), at + "'sequences' is not of a profile");
+  EXPECT_EQ(error("max-num-seqs", "sequences"), at + "'sequences' is no setting of a profile");
   EXPECT_EQ(error("max-num-seqs = \"7\"", "max-num-seqs = \"x\""),
             at + "max-num-seqs is 'x', it must be a whole number from 1 to 4096");
   EXPECT_EQ(error("kv-windows = \"0,64\"", "kv-windows = \"0\""),
@@ -130,11 +157,12 @@ TEST(ServerProfile, SaysWhatIsWrongInAFile) {
   EXPECT_EQ(error("kv-blocks = \"100,20\"", "kv-blocks = \"16777216,1\""),
             at + "kv-blocks: a simulation keeps count of at most 16777216 blocks, found 16777217");
   EXPECT_EQ(error("prefill-tokens = \"1,33\"", "prefill-tokens = \"33,1\""),
-            at + "prefill: needed ascending sizes from 1 on, found 1 at 1");
+            at + "prefill-us: needed ascending sizes from 1 on, found 1 after 33");
   EXPECT_EQ(error("snapshot-interval = \"16\"", "snapshot-interval = \"17\""),
             at + "a snapshot every 17 tokens: need a multiple of the block size, 8");
 }
 
+// Whatever it says, it ends in a profile or in an error.
 TEST(ServerProfile, NothingInAFileEndsTheProgram) {
   const std::string text = ToText(Profile());
   for (size_t i = 0; i < text.size(); i += 3) {
@@ -142,7 +170,7 @@ TEST(ServerProfile, NothingInAFileEndsTheProgram) {
       std::string broken = text;
       broken.replace(i, 2, piece);
       const auto read = Read(broken);
-      EXPECT_TRUE(!read.ok() || read->Engine().ok());
+      EXPECT_TRUE(read.ok() || !read.status().message().empty());
     }
   }
 }

@@ -79,10 +79,17 @@ TEST(StepCosts, AMixedStepIsAPromptOfAllItsTokensWithAHeadForEachSample) {
 }
 
 TEST(StepCosts, NoStepIsFree) {
+  const StepCosts costs({.prefill = {.sizes = {1}, .us = {0.25}},
+                         .decode = {.sizes = {1}, .us = {0.25}}});
+  EXPECT_EQ(costs.Of(Decodes(1), 1), microseconds(1));
+  EXPECT_EQ(costs.Of(Prefill(0, 5), 1), microseconds(1));
+}
+
+TEST(StepCosts, PositionsThatCostMoreThanTheirStepLeaveNothingForTheRest) {
   StepMeasurements measured = Measured();
-  measured.decode_position_ns = 1e6;
-  measured.decode_positions = 1e6;
-  EXPECT_EQ(StepCosts(measured).Of(Decodes(1), 1), microseconds(1));
+  measured.decode_positions = 100;
+  measured.decode_position_ns = 10'000;
+  EXPECT_EQ(StepCosts(measured).Of(Decodes(1, 49), 1), microseconds(500));
 }
 
 TEST(StepCosts, NoTimeIsTooLongToCount) {
@@ -99,19 +106,19 @@ TEST(StepMeasurements, SaysWhatIsWrong) {
   };
   EXPECT_EQ(error([](auto&) {}), "");
   EXPECT_EQ(error([](auto& m) { m.prefill.us.pop_back(); }),
-            "prefill: needed as many times as sizes and at least one, found 2 and 3");
+            "prefill-us: needed a time for each size and one at least, found 2 times and 3 sizes");
   EXPECT_EQ(error([](auto& m) { m.decode = {}; }),
-            "decode: needed as many times as sizes and at least one, found 0 and 0");
+            "decode-us: needed a time for each size and one at least, found 0 times and 0 sizes");
   EXPECT_EQ(error([](auto& m) { m.decode.sizes[1] = 1; }),
-            "decode: needed ascending sizes from 1 on, found 1 at 1");
+            "decode-us: needed ascending sizes from 1 on, found 1 after 1");
   EXPECT_EQ(error([](auto& m) { m.decode.sizes[0] = 0; }),
-            "decode: needed ascending sizes from 1 on, found 0 at 0");
+            "decode-us: needed ascending sizes from 1 on, found 0 first");
   EXPECT_EQ(error([](auto& m) { m.prefill.us[2] = 0; }),
-            "prefill: needed times above 0, found 0 at 2");
+            "prefill-us: needed times above 0, found 0 of size 100");
   EXPECT_EQ(error([](auto& m) { m.prefill.us[2] = std::numeric_limits<double>::quiet_NaN(); }),
-            "prefill: needed times above 0, found nan at 2");
+            "prefill-us: needed times above 0, found nan of size 100");
   EXPECT_EQ(error([](auto& m) { m.decode_position_ns = -1; }),
-            "time of a decode position: needed 0 or more, found -1");
+            "decode-position-ns: needed 0 or more, found -1");
 }
 
 }  // namespace
