@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/bench/median.h"
 #include "common/base/status.h"
 
 namespace tandem::client {
@@ -24,13 +25,6 @@ void AddDifference(const EngineStepTimings& before, const EngineStepTimings& aft
   sum.wait_ns += after.wait_ns - before.wait_ns;
   sum.apply_ns += after.apply_ns - before.apply_ns;
   sum.idle_ns += after.idle_ns - before.idle_ns;
-}
-
-template <typename T>
-T Median(std::vector<T> values) {
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 double TokensPerSecond(uint64_t tokens, std::vector<Duration> times) {
@@ -158,6 +152,22 @@ absl::StatusOr<Measurement> Measure::Decode(uint32_t batch, uint32_t tokens, uin
   measurement.tokens_per_second =
       TokensPerSecond(static_cast<uint64_t>(batch) * tokens, std::move(times));
   return measurement;
+}
+
+absl::StatusOr<Duration> Measure::SeveralPrompts(uint32_t prompts, uint32_t tokens,
+                                                 uint32_t repetitions) {
+  std::vector<Duration> times;
+  for (uint32_t i = 0; i <= repetitions; ++i) {
+    std::vector<std::shared_ptr<Listener>> listeners;
+    for (uint32_t p = 0; p < prompts; ++p) listeners.push_back(Add(MakeRequest(tokens, 1)));
+    EngineStepTimings timings;
+    TANDEM_ASSIGN_OR_RETURN(const Duration time, Time(1, timings));
+    for (const auto& listener : listeners) {
+      TANDEM_RETURN_IF_ERROR(listener->Expect(1, /*ended=*/true));
+    }
+    if (i > 0) times.push_back(time);
+  }
+  return Median(std::move(times));
 }
 
 absl::StatusOr<LongMeasurement> Measure::RunLong(uint32_t prompt_tokens, uint32_t tokens) {

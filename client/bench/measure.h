@@ -55,6 +55,8 @@ class Measure {
   // A prompt of `prompt_tokens` tokens, and `tokens` decoded after it.
   absl::StatusOr<LongMeasurement> Long(uint32_t prompt_tokens, uint32_t tokens,
                                        uint32_t repetitions);
+  // `prompts` prompts of `tokens` each in one step. An additional first repetition is not counted.
+  absl::StatusOr<Duration> SeveralPrompts(uint32_t prompts, uint32_t tokens, uint32_t repetitions);
   // What Decode measures without guesses, and again with guesses of which the part `acceptance` is
   // right. The engine chooses how many are worth computing, as it does for all guesses.
   absl::StatusOr<DraftMeasurement> Drafts(uint32_t batch, uint32_t tokens, double acceptance,

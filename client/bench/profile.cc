@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/bench/bench_options.h"
+#include "client/bench/median.h"
 #include "common/base/status.h"
 #include "common/base/strings.h"
 
@@ -14,13 +15,18 @@ namespace {
 using coordinator::MeasuredTimes;
 using coordinator::StepMeasurements;
 
+constexpr uint32_t kSeveralPrompts = 4;
+
 // For a file that people read.
 double Tenths(double value) { return std::round(value * 10) / 10; }
 double Micros(Duration time) { return std::chrono::duration<double, std::micro>(time).count(); }
 
+// 1, 2, 4, ..., `most`; none so near to the last that the line through both would say nothing.
 std::vector<uint32_t> Doubling(uint32_t most) {
   std::vector<uint32_t> sizes;
-  for (uint32_t size = 1; size < most; size *= 2) sizes.push_back(size);
+  for (uint64_t size = 1; 3 * size <= 2 * uint64_t{most}; size *= 2) {
+    sizes.push_back(static_cast<uint32_t>(size));
+  }
   sizes.push_back(most);
   return sizes;
 }
@@ -32,12 +38,6 @@ bool Fits(const coordinator::EngineConfig& engine, uint32_t sequences, uint32_t 
   return std::ranges::all_of(cache.groups, [&](const coordinator::KvGroup& group) {
     return uint64_t{sequences} * cache.MostBlocks(group, tokens, step_tokens) <= group.num_blocks;
   });
-}
-
-double Median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 // The medians of rounds through all sizes, so that what slows the machine for a while is in one
@@ -64,25 +64,32 @@ double NanosPerPosition(double more_us, double more_positions) {
   return more_positions <= 0 ? 0 : Tenths(std::max(0.0, 1000 * more_us / more_positions));
 }
 
-// The times of a long prompt's steps as if each were a prompt of its own, and how many positions
-// they see beyond those.
-struct Chunks {
-  double us = 0;
-  double more_positions = 0;
-};
+double PromptPositions(double tokens) { return tokens * (tokens + 1) / 2; }
 
-Chunks AsPrompts(const MeasuredTimes& prefill, uint32_t tokens) {
-  Chunks chunks;
+// A long prompt of several whole steps: later ones see what earlier ones have computed.
+double NanosOfLaterSteps(const MeasuredTimes& prefill, uint32_t tokens, Duration time) {
   const uint32_t chunk = prefill.sizes.back();
-  for (uint32_t begin = 0; begin < tokens; begin += chunk) {
-    const uint32_t length = std::min(chunk, tokens - begin);
-    const auto size = std::ranges::lower_bound(prefill.sizes, length);
-    // Of a last, shorter one, its part of the next longer one that was measured.
-    const double part = static_cast<double>(length) / *size;
-    chunks.us += part * prefill.us[static_cast<size_t>(size - prefill.sizes.begin())];
-    chunks.more_positions += static_cast<double>(length) * begin;
-  }
-  return chunks;
+  const double chunks = tokens / chunk;
+  const double more = PromptPositions(tokens) - chunks * PromptPositions(chunk);
+  return NanosPerPosition(Micros(time) - chunks * prefill.us.back(), more);
+}
+
+// Several prompts in one step see less than a single one of as many tokens, but draw more tokens.
+absl::StatusOr<double> NanosOfOnePrompt(Measure& measure, const StepMeasurements& steps,
+                                        const ProfileSizes& sizes, uint32_t repetitions) {
+  const uint32_t prompts = sizes.several_prompts;
+  const uint32_t tokens = sizes.prefill.back() / prompts;
+  if (prompts < 2 || tokens == 0) return 0.0;
+  const uint32_t all = prompts * tokens;
+  TANDEM_ASSIGN_OR_RETURN(const Measurement one, measure.Prefill(all, repetitions));
+  TANDEM_ASSIGN_OR_RETURN(const Duration several,
+                          measure.SeveralPrompts(prompts, tokens, repetitions));
+  const coordinator::StepCosts costs(steps);
+  coordinator::StepLoad load;
+  load.AddPrefill(0, all);
+  const double heads = Micros(costs.Of(load, prompts) - costs.Of(load, 1));
+  const double more_us = 1e6 * all / one.tokens_per_second - (Micros(several) - heads);
+  return NanosPerPosition(more_us, PromptPositions(all) - prompts * PromptPositions(tokens));
 }
 
 }  // namespace
@@ -114,9 +121,15 @@ absl::StatusOr<ProfileSizes> ProfileSizes::Of(const coordinator::EngineConfig& e
   const uint32_t longest = usable_model_len - options.decode - 1;
   ProfileSizes sizes;
   sizes.prefill = Doubling(std::min(scheduler.MostStepTokens(), longest));
-  sizes.decode_context = std::clamp(scheduler.max_num_batched_tokens / scheduler.max_num_seqs, 1u,
-                                    std::min(kDecodeContext, longest));
+  // All of a batch are prefilled by one step.
+  sizes.decode_context =
+      std::clamp(scheduler.max_num_batched_tokens / scheduler.max_num_seqs, 1u,
+                 std::min({kDecodeContext, longest, scheduler.MostStepTokens()}));
   sizes.long_context = std::clamp(options.context, sizes.decode_context, longest);
+  if (const uint32_t chunk = sizes.prefill.back(); sizes.long_context > chunk) {
+    sizes.long_context -= sizes.long_context % chunk;
+  }
+  sizes.several_prompts = std::min(kSeveralPrompts, scheduler.max_num_seqs);
   const uint32_t tokens = sizes.decode_context + 1 + options.decode;
   uint32_t sequences = scheduler.max_num_seqs;
   while (sequences > 1 && !Fits(engine, sequences, tokens)) --sequences;
@@ -142,9 +155,11 @@ absl::StatusOr<StepMeasurements> ProfileSteps(Measure& measure, const ProfileSiz
   progress(absl::StrCat("prefill of ", sizes.long_context, ", and decode after it"));
   TANDEM_ASSIGN_OR_RETURN(const LongMeasurement longest,
                           measure.Long(sizes.long_context, options.decode, options.repetitions));
-  const Chunks chunks = AsPrompts(steps.prefill, sizes.long_context);
-  steps.prefill_position_ns =
-      NanosPerPosition(Micros(longest.prefill) - chunks.us, chunks.more_positions);
+  steps.prefill_position_ns = NanosOfLaterSteps(steps.prefill, sizes.long_context, longest.prefill);
+  if (sizes.long_context <= sizes.prefill.back()) {
+    TANDEM_ASSIGN_OR_RETURN(steps.prefill_position_ns,
+                            NanosOfOnePrompt(measure, steps, sizes, options.repetitions));
+  }
   steps.decode_position_ns =
       NanosPerPosition(Micros(longest.decode_step_more),
                        static_cast<double>(sizes.long_context - sizes.decode_context));

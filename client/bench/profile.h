@@ -35,10 +35,11 @@ struct ProfileSizes {
   std::vector<uint32_t> prefill;  // tokens of a prompt
   std::vector<uint32_t> decode;   // sequences
   uint32_t decode_context = 1;    // tokens of their prompts
-  uint32_t long_context = 1;      // tokens of a prompt, of as many steps as it takes
+  uint32_t long_context = 1;      // tokens of a prompt: of whole steps, if it has several
+  uint32_t several_prompts = 1;   // of one step, if such a prompt has no more than one
 
-  // At most `context` tokens, with `decode` more. INVALID_ARGUMENT if the server has no room for
-  // them at all.
+  // At most options.context tokens, with options.decode more. INVALID_ARGUMENT if the server has no
+  // room for them at all.
   static absl::StatusOr<ProfileSizes> Of(const coordinator::EngineConfig& engine,
                                          uint32_t usable_model_len, const ProfileOptions& options);
 };

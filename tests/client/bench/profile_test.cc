@@ -66,18 +66,43 @@ TEST(Profile, FindsHowLongStepsTake) {
   }
   EXPECT_EQ(found.decode_positions, 11);
   EXPECT_NEAR(found.decode_position_ns, 300, 1);
-  EXPECT_NEAR(found.prefill_position_ns, 20, 1);
+  EXPECT_NEAR(found.prefill_position_ns, 20, 0.2);
   EXPECT_EQ(progress.front(), "prefill of 1");
-  EXPECT_EQ(progress.back(), "prefill of 500, and decode after it");
+  EXPECT_EQ(progress.back(), "prefill of 480, and decode after it") << "ten whole steps";
 }
 
 TEST(Profile, PositionsThatCostNothingAreFoundToo) {
-  const StepMeasurements real{.prefill = {.sizes = {1, 48}, .us = {100, 570}},
+  const StepMeasurements real{.prefill = {.sizes = {1, 2, 48}, .us = {100, 100, 100}},
                               .decode = {.sizes = {1, 6}, .us = {100, 150}}};
   const StepMeasurements found = Profile(
       Engine(), real, {.server = {}, .context = 500, .decode = 5, .repetitions = 1}, nullptr);
   EXPECT_EQ(found.decode_position_ns, 0);
-  EXPECT_NEAR(found.prefill_position_ns, 0, 1);
+  EXPECT_NEAR(found.prefill_position_ns, 0, 0.1);
+}
+
+TEST(Profile, PositionsOfPromptsThatAreAlwaysWhole) {
+  EngineConfig engine = Engine();
+  engine.scheduler.max_num_batched_tokens = 2000;
+  engine.scheduler.chunked_prefill_size = 2000;
+  // 400 us for products of 800 tokens, and as much for their 320,400 positions.
+  const StepMeasurements real{.prefill = {.sizes = {1, 2, 800}, .us = {10, 10.5, 400 + 400.5}},
+                              .decode = {.sizes = {1, 2, 4, 6}, .us = {10, 20, 40, 60}},
+                              .decode_positions = 11,
+                              .prefill_position_ns = 1.25};
+  const StepMeasurements found = Profile(
+      engine, real, {.server = {}, .context = 4096, .decode = 5, .repetitions = 1}, nullptr);
+  EXPECT_NEAR(found.prefill_position_ns, 1.25, 0.1);
+}
+
+TEST(Profile, ChunksShorterThanThePromptsOfABatch) {
+  EngineConfig engine = Engine();
+  engine.scheduler.chunked_prefill_size = 4;
+  const StepMeasurements real{.prefill = {.sizes = {1, 4}, .us = {100, 130}},
+                              .decode = {.sizes = {1, 6}, .us = {100, 150}}};
+  const StepMeasurements found =
+      Profile(engine, real, {.server = {}, .context = 50, .decode = 5, .repetitions = 1}, nullptr);
+  EXPECT_EQ(found.prefill.sizes, (std::vector<uint32_t>{1, 2, 4}));
+  EXPECT_NEAR(found.decode.us.back(), 150, 0.1);
 }
 
 TEST(ProfileSizes, FitIntoTheServer) {
@@ -88,12 +113,19 @@ TEST(ProfileSizes, FitIntoTheServer) {
   EXPECT_EQ(sizes->prefill, (std::vector<uint32_t>{1, 2, 4, 8, 16, 32, 48}));
   EXPECT_EQ(sizes->decode, (std::vector<uint32_t>{1, 2, 4, 6}));
   EXPECT_EQ(sizes->decode_context, 8u);
-  EXPECT_EQ(sizes->long_context, 1000u - 32 - 1);
+  EXPECT_EQ(sizes->long_context, 960u) << "of 967: twenty whole steps";
 
   engine.kv_cache.groups[0].num_blocks = 9;  // of 16 tokens; a sequence of 41 takes 3
   sizes = ProfileSizes::Of(engine, 9 * 16, options);
   ASSERT_TRUE(sizes.ok()) << sizes.status();
   EXPECT_EQ(sizes->decode, (std::vector<uint32_t>{1, 2, 3}));
+
+  engine = Engine();
+  engine.scheduler.max_num_seqs = 33;
+  sizes = ProfileSizes::Of(engine, 1000, options);
+  ASSERT_TRUE(sizes.ok()) << sizes.status();
+  EXPECT_EQ(sizes->decode, (std::vector<uint32_t>{1, 2, 4, 8, 16, 33})) << "32 is too near";
+  engine.kv_cache.groups[0].num_blocks = 9;
 
   engine.scheduler.max_num_seqs = 48;
   sizes = ProfileSizes::Of(engine, 9 * 16, options);
