@@ -33,15 +33,12 @@ std::string CommandLine(int argc, char** argv) {
   return line;
 }
 
-absl::Status RunSession(const LoadOptions& options, const std::string& command_line) {
-  coordinator::StopSignal signal;
-  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Target> target, options.simulate.empty()
-                                                                    ? ConnectServer(options)
-                                                                    : SimulateServer(options));
-  Session session(options, *target, command_line, std::cout);
+absl::Status RunSession(const LoadOptions& options, const std::string& command_line,
+                        coordinator::StopSignal& signal, Target& target) {
+  Session session(options, target, command_line, std::cout);
   std::thread stopper([&] {
     signal.Wait();
-    target->Stop();
+    target.Stop();
   });
   const absl::Status status = session.Run();
   signal.Raise();  // the end of the thread
@@ -84,7 +81,14 @@ int Main(int argc, char** argv) {
     std::cerr << kProgram << ": " << status.message() << " (see " << kProgram << " --help)\n";
     return cli::kBadUsage;
   }
-  status = RunSession(options, CommandLine(argc, argv));
+  coordinator::StopSignal signal;
+  const auto target = options.simulate.empty() ? ConnectServer(options) : SimulateServer(options);
+  if (!target.ok() && !options.simulate.empty()) {  // a file is as wrong as a flag
+    std::cerr << kProgram << ": " << target.status().message() << "\n";
+    return cli::kBadUsage;
+  }
+  status = target.ok() ? RunSession(options, CommandLine(argc, argv), signal, **target)
+                       : target.status();
   if (status.ok()) return 0;
   std::cerr << kProgram << ": " << status.message() << "\n";
   return absl::IsCancelled(status) ? kInterrupted : cli::kFailed;

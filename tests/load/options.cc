@@ -114,6 +114,11 @@ absl::Status CheckSimulation(const LoadOptions& options) {
   if (options.backend != BackendKind::kTandem) {
     return Invalid("--simulate is of Tandem's server, not of --backend openai");
   }
+  if (options.server != client::kDefaultServer || !options.tls_ca.empty() ||
+      !options.token_file.empty() || options.insecure) {
+    return Invalid(
+        "--server, --tls-ca, --token-file and --insecure name a server: --simulate has none");
+  }
   if (options.slow_fraction > 0) {
     return Invalid("--slow-fraction needs a server: --simulate has no network");
   }
@@ -176,10 +181,11 @@ void LoadOptions::ForEach(config::FieldList& visit) {
                       .help = "requests one after another before the first run, not counted",
                       .least = 0,
                       .most = 1e6});
-  visit(sweep, {.flag = "--sweep",
-                .help = "raise the rate from --request-rate (inf: 1) until the server cannot keep "
-                        "up,\nthen close in on the highest rate that it keeps up with; 20 s a run\n"
-                        "unless --max-duration is given"});
+  visit(sweep,
+        {.flag = "--sweep",
+         .help = "raise the rate from --request-rate (inf: 1) until the server cannot keep "
+                 "up\n(within --goodput), then close in on the highest rate that it keeps up "
+                 "with;\n20 s a run unless --max-duration is given, simulated: --num-prompts"});
   visit.BeginSection("Results");
   visit(percentile_metrics,
         {.flag = "--percentile-metrics", .help = "of ttft, tpot, itl and e2el, with commas"});

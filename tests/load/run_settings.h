@@ -22,7 +22,7 @@ struct RunSettings {
   bool closed_loop() const { return times_s.empty() && max_concurrency.has_value(); }
 };
 
-// A time of a run, from its start; what a trace has beyond thirty years is then.
+// A time of a run, from its start; at most thirty years, whatever a trace says.
 inline Duration FromSeconds(double seconds) {
   return std::chrono::duration_cast<Duration>(
       std::chrono::duration<double>(std::min(seconds, 1e9)));

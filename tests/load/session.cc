@@ -40,6 +40,11 @@ std::vector<double> Times(const LoadOptions& options, const std::vector<LoadRequ
   return times;
 }
 
+// Of the completed requests; all without --goodput.
+double PartWithinObjectives(const RunMetrics& metrics) {
+  return metrics.request_goodput ? *metrics.request_goodput / metrics.request_throughput : 1;
+}
+
 }  // namespace
 
 absl::Status Session::Connect() {
@@ -123,15 +128,20 @@ absl::Status Session::RunSweep() {
   std::optional<uint32_t> limit;
   if (!options_.max_concurrencies.empty()) limit = options_.max_concurrencies.front();
   while (const std::optional<double> rate = search.Next()) {
-    const double wanted = std::max<double>(std::ceil(*rate * seconds), kMinSweepPrompts);
+    // A simulated second costs little, and a short run of few requests ends before they queue.
+    const double wanted = is_default && !options_.simulate.empty()
+                              ? options_.dataset.num_prompts
+                              : std::max<double>(std::ceil(*rate * seconds), kMinSweepPrompts);
     const auto num_prompts =
         static_cast<uint32_t>(std::min<double>(wanted, options_.dataset.num_prompts));
     // The few prompts of a low rate take longer than others.
     const double needed_s = num_prompts / *rate + 1;
     TANDEM_RETURN_IF_ERROR(RunPoint({*rate, limit}, num_prompts, FromSeconds(needed_s)));
-    search.Add(results_.back().metrics.completion_rate);
+    const RunMetrics& metrics = results_.back().metrics;
+    if (metrics.completed == 0) return absl::InternalError("no request was completed");
+    search.Add(metrics.completion_rate * PartWithinObjectives(metrics));
   }
-  out_ << "Saturation: ";
+  out_ << (options_.goodput.empty() ? "Saturation: " : "Saturation, within --goodput: ");
   if (search.kept_up()) out_ << "the server kept up with " << RateText(*search.kept_up());
   if (search.kept_up() && search.saturated()) out_ << ", ";
   if (search.saturated()) out_ << "it did not with " << RateText(*search.saturated());

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/config/text_form.h"
 #include "coordinator/simulation/paced_worker.h"
 
 namespace tandem::load {
@@ -65,9 +66,11 @@ SimulatedRun::SimulatedRun(const SimulatedServer& server, const std::vector<Load
       stats_interval_(stats_interval),
       engine_(
           MakeCore(server, clock_),
-          [this](const absl::Status& loss) {
+          [this, &server](const absl::Status& loss) {
             record_.end = RunEnd::kServerLost;
-            record_.end_reason = absl::StrCat("the server is lost: ", loss.message());
+            record_.end_reason =
+                absl::StrCat("the simulated server is lost: ", loss.message(), "; step-timeout is ",
+                             config::ToText(server.engine.step_timeout));
           },
           nullptr, /*num_writers=*/0, clock_) {
   clock_.set_before_wait([this] { BeforeWait(); });
@@ -116,6 +119,7 @@ void SimulatedRun::Continue() {
 void SimulatedRun::Send(const LoadRequest& request, double intended_s) {
   SampleRecorder& recorder = recorders_.emplace_back(*this, request, intended_s);
   ++in_flight_;
+  if (!std::exchange(has_stats_timer_, true)) clock_.After(Duration{}, [this] { AddStats(); });
   auto client = std::make_shared<Client>(engine_, recorder);
   coordinator::Request sent;
   sent.id = absl::StrCat(recorders_.size());
@@ -141,14 +145,12 @@ void SimulatedRun::AddStats() {
                            .running = stats.running,
                            .kv_used = static_cast<double>(stats.total_blocks - stats.free_blocks) /
                                       static_cast<double>(stats.total_blocks)});
-  clock_.After(stats_interval_, [this] { AddStats(); });
+  has_stats_timer_ = in_flight_ > 0;
+  if (has_stats_timer_) clock_.After(stats_interval_, [this] { AddStats(); });
 }
 
 RunRecord SimulatedRun::Run() {
-  clock_.After(Duration{}, [this] {
-    AddStats();
-    Continue();
-  });
+  clock_.After(Duration{}, [this] { Continue(); });
   engine_.Run();
   engine_.Shutdown();  // requests in flight after an early end are told
   record_.not_sent = requests_.size() - recorders_.size();

@@ -52,6 +52,7 @@ class SimulatedRun final : public RecordedRun {
   void Continue();
   void SetTimer(TimePoint when);
   void Send(const LoadRequest& request, double intended_s);
+  // Now, and again as long as requests are in flight.
   void AddStats();
   // Passes tokens to clients at the moment at which they were drawn.
   void BeforeWait();
@@ -66,7 +67,8 @@ class SimulatedRun final : public RecordedRun {
   std::deque<SampleRecorder> recorders_;  // stable addresses
   size_t in_flight_ = 0;
   std::optional<TimePoint> timer_{};  // of the next Continue that is set
-  bool over_ = false;                 // nothing more is sent
+  bool has_stats_timer_ = false;
+  bool over_ = false;  // nothing more is sent
   RunRecord record_;
   std::atomic<bool> stop_ = false;
 };

@@ -1,4 +1,5 @@
 // Target over a ServerProfile. Each run begins with a server that has just started.
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,11 +16,16 @@ namespace {
 
 class SimulatedTarget final : public Target {
  public:
-  SimulatedTarget(const LoadOptions& options, std::string model, SimulatedServer server)
-      : options_(options), model_(std::move(model)), server_(std::move(server)) {}
+  SimulatedTarget(const LoadOptions& options, coordinator::ServerProfile profile,
+                  coordinator::EngineConfig engine)
+      : options_(options),
+        profile_(std::move(profile)),
+        server_{std::move(engine), profile_.steps} {}
 
   absl::StatusOr<ModelFacts> Model() override {
-    return ModelFacts{.name = model_, .vocab_size = server_.engine.vocab_size, .special_ids = {}};
+    return ModelFacts{.name = profile_.model,
+                      .vocab_size = server_.engine.vocab_size,
+                      .special_ids = {profile_.special_ids.begin(), profile_.special_ids.end()}};
   }
   absl::StatusOr<uint32_t> CountTokens(const std::string& text) override {
     TANDEM_ASSIGN_OR_RETURN(const std::vector<TokenId> ids, Encode(text));
@@ -38,7 +44,7 @@ class SimulatedTarget final : public Target {
   absl::StatusOr<std::vector<TokenId>> Encode(const std::string& text);
 
   const LoadOptions& options_;
-  const std::string model_;
+  const coordinator::ServerProfile profile_;
   const SimulatedServer server_;
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer_;  // null before the first text
   Mutex mutex_;
@@ -48,7 +54,7 @@ class SimulatedTarget final : public Target {
 
 absl::StatusOr<std::vector<TokenId>> SimulatedTarget::Encode(const std::string& text) {
   if (tokenizer_ == nullptr) {
-    auto opened = coordinator::OpenTokenizer(model_);
+    auto opened = coordinator::OpenTokenizer(profile_.model);
     TANDEM_RETURN_IF_ERROR(
         Annotate(opened.status(), "prompts of text need the tokenizer of the model's file"));
     tokenizer_ = *std::move(opened);
@@ -63,7 +69,11 @@ absl::StatusOr<RunRecord> SimulatedTarget::Run(const std::vector<LoadRequest>& r
     if (!request.token_ids.empty()) continue;
     TANDEM_ASSIGN_OR_RETURN(request.token_ids, Encode(request.text));
   }
-  SimulatedRun run(server_, encoded, settings, options_.priority.value_or(0),
+  RunSettings limited = settings;
+  if (const Duration limit = profile_.request_timeout; limit > Duration::zero()) {
+    limited.request_timeout = std::min(limited.request_timeout, limit);
+  }
+  SimulatedRun run(server_, encoded, limited, options_.priority.value_or(0),
                    options_.stats_interval);
   {
     MutexLock lock(mutex_);
@@ -86,8 +96,7 @@ absl::StatusOr<std::unique_ptr<Target>> SimulateServer(const LoadOptions& option
   }
   auto engine = profile.Engine();
   TANDEM_RETURN_IF_ERROR(Annotate(engine.status(), "--simulate-with"));
-  return std::make_unique<SimulatedTarget>(options, profile.model,
-                                           SimulatedServer{*std::move(engine), profile.steps});
+  return std::make_unique<SimulatedTarget>(options, std::move(profile), *std::move(engine));
 }
 
 }  // namespace tandem::load
