@@ -56,12 +56,13 @@ def server_flags(options):
 def served(options):
     """The address of a server, which ends with the `with`."""
     command = [ROOT / "bin/tandem_coordinator", *server_flags(options), "--speculation", "off", "--listen", "127.0.0.1:0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+    with tempfile.TemporaryFile(mode="w+") as errors, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as server:
         try:
             first = server.stdout.readline()
             address = re.search(r"listening on ([^,\s]+)", first)
             if address is None:
-                raise programs.Failed(f"the server did not start: {first.strip() or 'no message'}")
+                errors.seek(0)
+                raise programs.Failed(f"the server did not start: {(errors.read().strip() or 'no message').splitlines()[-1]}")
             programs.output([ROOT / "bin/tandem", "wait", "--server", address.group(1), "--timeout", "120s"], "tandem wait")
             yield address.group(1)
         finally:

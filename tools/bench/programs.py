@@ -51,13 +51,13 @@ def tandem_rate(tandem, model, threads, kernels, case):
     kind, count = case
     sizes = ["--prefill", str(count), "--decode", "0"] if kind == "prefill" else ["--prefill", "0", "--batch", str(count)]
     report = json.loads(output([tandem, "bench", "--model", str(model), "--device", "cpu", "--cpu-kernels", kernels,
-                              "--threads-per-worker", str(threads), "--repetitions", "1", "--json", *sizes], "tandem bench"))
+                                "--threads-per-worker", str(threads), "--repetitions", "1", "--json", *sizes], "tandem bench"))
     return report["prefill_tokens_per_second"] if kind == "prefill" else report["decode_tokens_per_second"][str(count)]
 
 
-def parse_rate(output):
+def parse_rate(text):
     """The number that is the last line."""
-    lines = output.strip().splitlines()
+    lines = text.strip().splitlines()
     try:
         rate = float(lines[-1])
     except (IndexError, ValueError):
