@@ -129,7 +129,8 @@ absl::StatusOr<ProfileSizes> ProfileSizes::Of(const coordinator::EngineConfig& e
   if (const uint32_t chunk = sizes.prefill.back(); sizes.long_context > chunk) {
     sizes.long_context -= sizes.long_context % chunk;
   }
-  sizes.several_prompts = std::min(kSeveralPrompts, scheduler.max_num_seqs);
+  const uint32_t several = std::min(kSeveralPrompts, scheduler.max_num_seqs);
+  sizes.several_prompts = Fits(engine, several, sizes.prefill.back() / several + 1) ? several : 1;
   const uint32_t tokens = sizes.decode_context + 1 + options.decode;
   uint32_t sequences = scheduler.max_num_seqs;
   while (sequences > 1 && !Fits(engine, sequences, tokens)) --sequences;

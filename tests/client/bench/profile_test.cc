@@ -119,6 +119,11 @@ TEST(ProfileSizes, FitIntoTheServer) {
   sizes = ProfileSizes::Of(engine, 9 * 16, options);
   ASSERT_TRUE(sizes.ok()) << sizes.status();
   EXPECT_EQ(sizes->decode, (std::vector<uint32_t>{1, 2, 3}));
+  EXPECT_EQ(sizes->several_prompts, 4u);
+  engine.kv_cache.groups[0].num_blocks = 3;
+  sizes = ProfileSizes::Of(engine, 3 * 16, options);
+  ASSERT_TRUE(sizes.ok()) << sizes.status();
+  EXPECT_EQ(sizes->several_prompts, 1u);
 
   engine = Engine();
   engine.scheduler.max_num_seqs = 33;
