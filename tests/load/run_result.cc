@@ -53,7 +53,7 @@ std::string ErrorRows(const std::vector<Sample>& samples) {
 
 }  // namespace
 
-std::string RateText(double rate) { return config::ToText(rate); }
+std::string RateText(double rate) { return absl::StrCat(rate); }
 
 std::string PercentileKey(double percent) { return absl::StrCat("p", config::ToText(percent)); }
 

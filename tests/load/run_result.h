@@ -26,7 +26,7 @@ std::string FormatResult(const RunResult& result);
 // What each figure means, each line ending in a newline.
 std::string FormatDefinitions();
 
-// "inf", "2.5".
+// "inf", "2.5"; six digits.
 std::string RateText(double rate);
 // "p99", "p99.9".
 std::string PercentileKey(double percent);
