@@ -79,8 +79,8 @@ TEST(StepCosts, AMixedStepIsAPromptOfAllItsTokensWithAHeadForEachSample) {
 }
 
 TEST(StepCosts, NoStepIsFree) {
-  const StepCosts costs({.prefill = {.sizes = {1}, .us = {0.25}},
-                         .decode = {.sizes = {1}, .us = {0.25}}});
+  const StepCosts costs(
+      {.prefill = {.sizes = {1}, .us = {0.25}}, .decode = {.sizes = {1}, .us = {0.25}}});
   EXPECT_EQ(costs.Of(Decodes(1), 1), microseconds(1));
   EXPECT_EQ(costs.Of(Prefill(0, 5), 1), microseconds(1));
 }
