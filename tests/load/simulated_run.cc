@@ -103,17 +103,18 @@ void SimulatedRun::SetTimer(TimePoint when) {
 }
 
 void SimulatedRun::Continue() {
-  while (!over_ && recorders_.size() < requests_.size()) {
-    const size_t next = recorders_.size();
-    const TimePoint when = IntendedTime(next);
-    if (std::max(when, clock_.Now()) > start_ + settings_.max_duration) break;
-    if (when > clock_.Now()) return SetTimer(when);
-    if (in_flight_ >= settings_.max_concurrency.value_or(UINT32_MAX)) return;
-    const double intended_s = settings_.times_s.empty() ? 0 : settings_.times_s[next];
-    Send(requests_[next], settings_.closed_loop() ? Now() : intended_s);
+  const size_t next = recorders_.size();
+  over_ = over_ || next == requests_.size() ||
+          std::max(IntendedTime(next), clock_.Now()) > start_ + settings_.max_duration;
+  if (over_) {
+    if (in_flight_ == 0) engine_.Stop();
+    return;
   }
-  over_ = true;
-  if (in_flight_ == 0) engine_.Stop();
+  if (const TimePoint when = IntendedTime(next); when > clock_.Now()) return SetTimer(when);
+  if (in_flight_ >= settings_.max_concurrency.value_or(UINT32_MAX)) return;
+  const double intended_s = settings_.times_s.empty() ? 0 : settings_.times_s[next];
+  Send(requests_[next], settings_.closed_loop() ? Now() : intended_s);
+  clock_.After(Duration{}, [this] { Continue(); });
 }
 
 void SimulatedRun::Send(const LoadRequest& request, double intended_s) {

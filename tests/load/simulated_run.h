@@ -48,7 +48,8 @@ class SimulatedRun final : public RecordedRun {
   void OnRequestEnd(const absl::Status& status) override;
 
   TimePoint IntendedTime(size_t request) const;
-  // Sends what is due, and ends the run after the last request's end.
+  // Sends the next request if it is due, or ends the run after the last one's end. One at a time:
+  // an idle engine begins a step with the first of several that are sent at once, as a server does.
   void Continue();
   void SetTimer(TimePoint when);
   void Send(const LoadRequest& request, double intended_s);
