@@ -361,6 +361,11 @@ class SimulationTest(unittest.TestCase):
         self.assertRegex(done.stdout, r"Saturation, within --goodput: the server kept up with [0-9.]+, "
                                       r"it did not with [0-9.]+ requests/s")
 
+    def test_a_sweep_for_what_no_rate_gives_ends_soon(self) -> None:
+        results = self.results("--sweep", "--num-prompts", "50", "--goodput", "ttft:10", *self.STEPS)
+        self.assertLessEqual(len(results), 3)
+        self.assertEqual({result["request_goodput"] for result in results}, {0})
+
     def test_prompts_of_text_are_encoded_by_the_models_file(self) -> None:
         trace = os.path.join(self.folder.name, "trace.jsonl")
         Path(trace).write_text('{"timestamp": 0, "prompt": "a text", "output_length": 3}\n')

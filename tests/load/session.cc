@@ -21,6 +21,8 @@ namespace {
 
 constexpr Duration kSweepRun = std::chrono::seconds(20);
 constexpr uint32_t kMinSweepPrompts = 10;
+// Of the requests within --goodput, by half the rate; less, and yet lower rates are of no use.
+constexpr double kLeastGain = 0.01;
 
 // The random numbers of a run (0: the warm-up). No two runs share prompts, whatever the seeds of
 // their commands: a server's prefix cache knows those that were sent before.
@@ -127,6 +129,7 @@ absl::Status Session::RunSweep() {
   RateSearch search(std::isinf(first) ? 1 : first);
   std::optional<uint32_t> limit;
   if (!options_.max_concurrencies.empty()) limit = options_.max_concurrencies.front();
+  std::optional<double> last_good;  // part, at twice the rate, if that was kept up with
   while (const std::optional<double> rate = search.Next()) {
     // A simulated second costs little, and a short run of few requests ends before they queue.
     const double wanted = is_default && !options_.simulate.empty()
@@ -139,7 +142,12 @@ absl::Status Session::RunSweep() {
     TANDEM_RETURN_IF_ERROR(RunPoint({*rate, limit}, num_prompts, FromSeconds(needed_s)));
     const RunMetrics& metrics = results_.back().metrics;
     if (metrics.completed == 0) return absl::InternalError("no request was completed");
-    search.Add(metrics.completion_rate * PartWithinObjectives(metrics));
+    const double good = PartWithinObjectives(metrics);
+    search.Add(metrics.completion_rate * good);
+    // Requests that miss their objectives although none waits miss them at any rate.
+    const bool waits = metrics.completion_rate < RateSearch::kKeepsUp * *rate;
+    if (!search.kept_up() && !waits && last_good && good < *last_good + kLeastGain) break;
+    last_good = waits ? std::nullopt : std::optional(good);
   }
   out_ << (options_.goodput.empty() ? "Saturation: " : "Saturation, within --goodput: ");
   if (search.kept_up()) out_ << "the server kept up with " << RateText(*search.kept_up());
