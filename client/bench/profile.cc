@@ -13,6 +13,7 @@ namespace tandem::client {
 namespace {
 
 using coordinator::MeasuredTimes;
+using coordinator::PromptPositions;
 using coordinator::StepMeasurements;
 
 constexpr uint32_t kSeveralPrompts = 4;
@@ -63,8 +64,6 @@ absl::StatusOr<MeasuredTimes> InRounds(std::string_view what, const std::vector<
 double NanosPerPosition(double more_us, double more_positions) {
   return more_positions <= 0 ? 0 : Tenths(std::max(0.0, 1000 * more_us / more_positions));
 }
-
-double PromptPositions(double tokens) { return tokens * (tokens + 1) / 2; }
 
 // A long prompt of several whole steps: later ones see what earlier ones have computed.
 double NanosOfLaterSteps(const MeasuredTimes& prefill, uint32_t tokens, Duration time) {

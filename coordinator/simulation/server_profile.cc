@@ -166,7 +166,7 @@ absl::StatusOr<EngineConfig> ServerProfile::Engine() const {
   scheduler.target_itl = std::chrono::milliseconds(target_itl_ms);
   config.overlap_below = overlap_below.value_or(Duration::max());
   config.kv_cache.prefix_hash_key = 1;  // equal simulations are equal
-  // Nobody knows which guesses would be right, and no embedding is asked for.
+  // Guesses are not simulated, and no request wants an embedding.
   config.max_draft_tokens = 0;
   config.workers_guess = false;
   config.scheduler.max_draft_rows = 0;

@@ -51,9 +51,6 @@ absl::Status Check(const char* what, double value) {
   return absl::InvalidArgumentError(absl::StrCat(what, ": needed 0 or more, found ", value));
 }
 
-// Of a prompt's `tokens`, each with those before it.
-double PromptPositions(double tokens) { return tokens * (tokens + 1) / 2; }
-
 }  // namespace
 
 absl::Status StepMeasurements::Validate() const {

@@ -19,6 +19,9 @@
 
 namespace tandem::coordinator {
 
+// What the tokens of a whole prompt see: each those before it and itself.
+inline double PromptPositions(double tokens) { return tokens * (tokens + 1) / 2; }
+
 // Times by size, sizes ascending.
 struct MeasuredTimes {
   std::vector<uint32_t> sizes{};

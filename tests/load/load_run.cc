@@ -128,12 +128,8 @@ RunRecord LoadRun::Run() {
   RunRecord record;
   record.end = end_;
   record.end_reason = end_reason_;
-  record.not_sent = requests_.size() - recorders_.size();
   record.max_concurrency = settings_.max_concurrency;
-  for (SampleRecorder& recorder : recorders_) {
-    record.duration_s = std::max(record.duration_s, recorder.sample().end_s);
-    record.samples.push_back(std::move(recorder.sample()));
-  }
+  CollectSamples(recorders_, requests_.size(), record);
   return record;
 }
 

@@ -1,6 +1,8 @@
 #include "tests/load/sample_recorder.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 namespace tandem::load {
 
@@ -40,6 +42,14 @@ Outcome SampleRecorder::Judge(const absl::Status& status) const {
   if (status.ok() && !sample_.arrivals.empty()) return Outcome::kCompleted;
   // Only the end of the run cancels others.
   return absl::IsCancelled(status) ? Outcome::kCut : Outcome::kFailed;
+}
+
+void CollectSamples(std::deque<SampleRecorder>& recorders, size_t num_requests, RunRecord& record) {
+  record.not_sent = num_requests - recorders.size();
+  for (SampleRecorder& recorder : recorders) {
+    record.duration_s = std::max(record.duration_s, recorder.sample().end_s);
+    record.samples.push_back(std::move(recorder.sample()));
+  }
 }
 
 }  // namespace tandem::load

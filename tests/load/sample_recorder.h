@@ -2,15 +2,18 @@
 #ifndef TANDEM_TESTS_LOAD_SAMPLE_RECORDER_H_
 #define TANDEM_TESTS_LOAD_SAMPLE_RECORDER_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 
 #include "tests/load/backend.h"
 #include "tests/load/request.h"
+#include "tests/load/run_record.h"
 #include "tests/load/sample.h"
 
 namespace tandem::load {
 
-// The run that a request is of. Called by whoever calls the recorder.
+// What a recorder needs of its run. Called on the thread that calls the recorder.
 class RecordedRun {
  public:
   virtual ~RecordedRun() = default;
@@ -38,6 +41,9 @@ class SampleRecorder final : public AnswerListener {
   Sample sample_;
   bool cancelled_ = false;
 };
+
+// Moves the samples of all requests that were sent, of `num_requests`, to the record.
+void CollectSamples(std::deque<SampleRecorder>& recorders, size_t num_requests, RunRecord& record);
 
 }  // namespace tandem::load
 

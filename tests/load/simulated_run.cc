@@ -154,12 +154,8 @@ RunRecord SimulatedRun::Run() {
   clock_.After(Duration{}, [this] { Continue(); });
   engine_.Run();
   engine_.Shutdown();  // requests in flight after an early end are told
-  record_.not_sent = requests_.size() - recorders_.size();
   record_.max_concurrency = settings_.max_concurrency;
-  for (SampleRecorder& recorder : recorders_) {
-    record_.duration_s = std::max(record_.duration_s, recorder.sample().end_s);
-    record_.samples.push_back(std::move(recorder.sample()));
-  }
+  CollectSamples(recorders_, requests_.size(), record_);
   return std::move(record_);
 }
 
