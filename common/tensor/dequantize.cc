@@ -7,6 +7,8 @@
 #include "common/base/check.h"
 #include "common/tensor/blocks_of_256.h"
 #include "common/tensor/blocks_of_32.h"
+#include "common/tensor/blocks_of_few_bits.h"
+#include "common/tensor/blocks_of_grids.h"
 #include "common/tensor/f16.h"
 
 namespace tandem::tensor {
@@ -119,6 +121,52 @@ void Expand(const BlockMXFP4& block, float* out) {
   }
 }
 
+// IQ2 and IQ3: entries are magnitudes.
+template <typename Block>
+void ExpandMagnitudes(const Block& block, float* out) {
+  const float d = HalfToFloat(block.d) * Block::kUnit;
+  for (int run = 0; run < Block::kValues / Block::kRun; ++run, out += Block::kRun) {
+    const float scale = d * static_cast<float>(block.Scale(run));
+    for (int i = 0; i < Block::kRun; ++i) {
+      const int value = Block::kGrid.Value(block.Index(run), static_cast<size_t>(i));
+      out[i] = scale * static_cast<float>((block.Signs(run) >> i & 1) != 0 ? -value : value);
+    }
+  }
+}
+
+void Expand(const BlockIQ2_XXS& block, float* out) { ExpandMagnitudes(block, out); }
+void Expand(const BlockIQ2_XS& block, float* out) { ExpandMagnitudes(block, out); }
+void Expand(const BlockIQ2_S& block, float* out) { ExpandMagnitudes(block, out); }
+void Expand(const BlockIQ3_XXS& block, float* out) { ExpandMagnitudes(block, out); }
+void Expand(const BlockIQ3_S& block, float* out) { ExpandMagnitudes(block, out); }
+
+// IQ1, with the scale of the scales.
+template <typename Block>
+void ExpandEighths(const Block& block, uint16_t half, float* out) {
+  const float d = HalfToFloat(half) * Block::kUnit;
+  for (int run = 0; run < Block::kValues / Block::kRun; ++run, out += Block::kRun) {
+    const float scale = d * static_cast<float>(block.Scale(run));
+    for (int i = 0; i < Block::kRun; ++i) {
+      const int value = Block::kGrid.Value(block.Index(run), static_cast<size_t>(i));
+      out[i] = scale * static_cast<float>(value - kIq1Offset + block.Eighth(run));
+    }
+  }
+}
+
+void Expand(const BlockIQ1_S& block, float* out) { ExpandEighths(block, block.d, out); }
+void Expand(const BlockIQ1_M& block, float* out) { ExpandEighths(block, block.Half(), out); }
+
+template <typename Block>
+void ExpandFewBits(const Block& block, float* out) {
+  const float d = HalfToFloat(block.d);
+  for (int i = 0; i < Block::kValues; ++i) out[i] = d * static_cast<float>(block.Value(i));
+}
+
+void Expand(const BlockQ1_0& block, float* out) { ExpandFewBits(block, out); }
+void Expand(const BlockQ2_0& block, float* out) { ExpandFewBits(block, out); }
+void Expand(const BlockTQ1_0& block, float* out) { ExpandFewBits(block, out); }
+void Expand(const BlockTQ2_0& block, float* out) { ExpandFewBits(block, out); }
+
 template <typename Block>
 void ExpandAll(const std::byte* data, float* out, size_t values) {
   const auto* blocks = reinterpret_cast<const Block*>(data);
@@ -170,6 +218,28 @@ void Dequantize(Type type, const std::byte* blocks, float* out, size_t values) {
       return ExpandAll<BlockMXFP4>(blocks, out, values);
     case Type::kQ6_K:
       return ExpandAll<BlockQ6_K>(blocks, out, values);
+    case Type::kIQ1_S:
+      return ExpandAll<BlockIQ1_S>(blocks, out, values);
+    case Type::kIQ1_M:
+      return ExpandAll<BlockIQ1_M>(blocks, out, values);
+    case Type::kIQ2_XXS:
+      return ExpandAll<BlockIQ2_XXS>(blocks, out, values);
+    case Type::kIQ2_XS:
+      return ExpandAll<BlockIQ2_XS>(blocks, out, values);
+    case Type::kIQ2_S:
+      return ExpandAll<BlockIQ2_S>(blocks, out, values);
+    case Type::kIQ3_XXS:
+      return ExpandAll<BlockIQ3_XXS>(blocks, out, values);
+    case Type::kIQ3_S:
+      return ExpandAll<BlockIQ3_S>(blocks, out, values);
+    case Type::kQ1_0:
+      return ExpandAll<BlockQ1_0>(blocks, out, values);
+    case Type::kQ2_0:
+      return ExpandAll<BlockQ2_0>(blocks, out, values);
+    case Type::kTQ1_0:
+      return ExpandAll<BlockTQ1_0>(blocks, out, values);
+    case Type::kTQ2_0:
+      return ExpandAll<BlockTQ2_0>(blocks, out, values);
     default:
       break;
   }

@@ -5,8 +5,8 @@
 namespace tandem::tensor {
 namespace {
 
-// Rows that are not `supported` exist so that messages can name a file's types: the IQ1 to IQ3
-// types, whose values come from codebooks of hundreds of entries.
+// A row that is not `supported` exists so that messages can name a file's type. Values of NVFP4
+// need a scale from another tensor, too.
 constexpr TypeTraits kTable[] = {
     {Type::kF32, "F32", 1, 4, true},
     {Type::kF16, "F16", 1, 2, true},
@@ -20,17 +20,22 @@ constexpr TypeTraits kTable[] = {
     {Type::kQ4_K, "Q4_K", 256, 144, true},
     {Type::kQ5_K, "Q5_K", 256, 176, true},
     {Type::kQ6_K, "Q6_K", 256, 210, true},
-    {Type::kIQ2_XXS, "IQ2_XXS", 256, 66, false},
-    {Type::kIQ2_XS, "IQ2_XS", 256, 74, false},
-    {Type::kIQ3_XXS, "IQ3_XXS", 256, 98, false},
-    {Type::kIQ1_S, "IQ1_S", 256, 50, false},
+    {Type::kIQ2_XXS, "IQ2_XXS", 256, 66, true},
+    {Type::kIQ2_XS, "IQ2_XS", 256, 74, true},
+    {Type::kIQ3_XXS, "IQ3_XXS", 256, 98, true},
+    {Type::kIQ1_S, "IQ1_S", 256, 50, true},
     {Type::kIQ4_NL, "IQ4_NL", 32, 18, true},
-    {Type::kIQ3_S, "IQ3_S", 256, 110, false},
-    {Type::kIQ2_S, "IQ2_S", 256, 82, false},
+    {Type::kIQ3_S, "IQ3_S", 256, 110, true},
+    {Type::kIQ2_S, "IQ2_S", 256, 82, true},
     {Type::kIQ4_XS, "IQ4_XS", 256, 136, true},
-    {Type::kIQ1_M, "IQ1_M", 256, 56, false},
+    {Type::kIQ1_M, "IQ1_M", 256, 56, true},
     {Type::kBF16, "BF16", 1, 2, true},
+    {Type::kTQ1_0, "TQ1_0", 256, 54, true},
+    {Type::kTQ2_0, "TQ2_0", 256, 66, true},
     {Type::kMXFP4, "MXFP4", 32, 17, true},
+    {Type::kNVFP4, "NVFP4", 64, 36, false},
+    {Type::kQ1_0, "Q1_0", 128, 18, true},
+    {Type::kQ2_0, "Q2_0", 64, 18, true},
 };
 
 const TypeTraits* Find(uint32_t number) {

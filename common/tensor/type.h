@@ -34,7 +34,12 @@ enum class Type : uint32_t {
   kIQ4_XS = 23,
   kIQ1_M = 29,
   kBF16 = 30,
+  kTQ1_0 = 34,
+  kTQ2_0 = 35,
   kMXFP4 = 39,
+  kNVFP4 = 40,
+  kQ1_0 = 41,
+  kQ2_0 = 42,
 };
 
 // One row of the table of types.

@@ -8,9 +8,11 @@
 namespace tandem::kernels::host {
 namespace {
 
-// Where a block's odd bytes begin: after everything else in Q3_K and Q6_K, else first.
+// Where a block's odd bytes begin: after everything else in some types, else first.
 uint32_t OddAt(const tensor::TypeTraits& traits) {
-  const bool last = traits.type == tensor::Type::kQ3_K || traits.type == tensor::Type::kQ6_K;
+  using tensor::Type;
+  const bool last = traits.type == Type::kQ3_K || traits.type == Type::kQ6_K ||
+                    traits.type == Type::kTQ1_0 || traits.type == Type::kTQ2_0;
   return last ? traits.block_bytes / kWordBytes * kWordBytes : 0;
 }
 

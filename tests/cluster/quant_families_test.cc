@@ -74,18 +74,32 @@ TEST_P(QuantFamiliesTest, LogitsOfTheWeightsInF32) {
   }
 }
 
+std::string NameOf(const ::testing::TestParamInfo<Parameters>& param) {
+  std::string name =
+      std::get<0>(param.param) + "_" + std::string(tensor::Name(std::get<1>(param.param)));
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Models, QuantFamiliesTest,
     ::testing::Combine(::testing::Values("qwen3", "qwen3moe", "qwen35", "qwen35moe-fused",
                                          "qwen3next", "qwen3next-legacy", "gemma4", "gemma4-moe",
                                          "glm4moe", "minimax-m2", "llama4", "mistral3"),
                        ::testing::Values(tensor::Type::kQ8_0, tensor::Type::kQ4_K)),
-    [](const ::testing::TestParamInfo<Parameters>& param) {
-      std::string name =
-          std::get<0>(param.param) + "_" + std::string(tensor::Name(std::get<1>(param.param)));
-      std::replace(name.begin(), name.end(), '-', '_');
-      return name;
-    });
+    NameOf);
+
+// Types that no stored model has.
+INSTANTIATE_TEST_SUITE_P(
+    Types, QuantFamiliesTest,
+    ::testing::Combine(::testing::Values("qwen3", "qwen3moe"),
+                       ::testing::Values(tensor::Type::kIQ1_S, tensor::Type::kIQ1_M,
+                                         tensor::Type::kIQ2_XXS, tensor::Type::kIQ2_XS,
+                                         tensor::Type::kIQ2_S, tensor::Type::kIQ3_XXS,
+                                         tensor::Type::kIQ3_S, tensor::Type::kTQ1_0,
+                                         tensor::Type::kTQ2_0, tensor::Type::kQ1_0,
+                                         tensor::Type::kQ2_0)),
+    NameOf);
 
 }  // namespace
 }  // namespace tandem::testing

@@ -111,6 +111,41 @@ Type TypeOf(const model::TensorRow& row, const model::Placement& place, Type typ
   return place.cols % tensor::Traits(type).block_values == 0 ? type : Type::kQ8_0;
 }
 
+// Where a block has its scale, and the deviation of random blocks under a scale of 1.
+struct BlockScale {
+  size_t at;
+  float deviation;
+};
+BlockScale ScaleOf(Type type) {
+  switch (type) {
+    case Type::kQ8_0:
+      return {0, 73.9f};  // of a uniform byte
+    case Type::kQ4_K:
+      return {0, 256.0f};  // of a 6-bit scale times a nibble less a minimum
+    case Type::kIQ1_S:
+    case Type::kIQ1_M:
+      return {0, 7.2f};
+    case Type::kIQ2_XXS:
+    case Type::kIQ2_XS:
+    case Type::kIQ2_S:
+      return {0, 55.5f};
+    case Type::kIQ3_XXS:
+    case Type::kIQ3_S:
+      return {0, 141.0f};
+    case Type::kTQ1_0:
+      return {52, 0.8f};
+    case Type::kTQ2_0:
+      return {64, 1.2f};  // with scales of both signs
+    case Type::kQ1_0:
+      return {0, 1.0f};
+    case Type::kQ2_0:
+      return {0, 1.2f};
+    default:
+      TANDEM_CHECK(false) << tensor::Name(type);
+      return {};
+  }
+}
+
 // Random blocks under scales that give values of the deviation.
 class Blocks {
  public:
@@ -128,10 +163,14 @@ class Blocks {
     std::vector<std::byte> bytes(tensor::RowBytes(type, values));
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random_() & 0xff);
     const size_t block = tensor::Traits(type).block_bytes;
+    const BlockScale of = ScaleOf(type);
     for (size_t at = 0; at < bytes.size(); at += block) {
-      // The deviations of a uniform byte, and of a 6-bit scale times a nibble less a minimum.
-      const float scale = deviation / (type == Type::kQ8_0 ? 73.9f : 256.0f) * Sign();
-      Put(scale, &bytes[at]);
+      const float scale = deviation / of.deviation * Sign();
+      if (type == Type::kIQ1_M) {
+        PutInPieces(scale, &bytes[at]);
+        continue;
+      }
+      Put(scale, &bytes[at + of.at]);
       if (type == Type::kQ4_K) Put(7.5f * scale, &bytes[at + 2]);
     }
     return bytes;
@@ -142,6 +181,18 @@ class Blocks {
   static void Put(float value, std::byte* to) {
     const uint16_t half = tensor::FloatToHalf(value);
     std::memcpy(to, &half, sizeof(half));
+  }
+
+  // To the top four bits of IQ1_M's scales.
+  static void PutInPieces(float value, std::byte* block) {
+    const uint16_t half = tensor::FloatToHalf(value);
+    uint16_t scales[4];
+    std::byte* const at = block + tensor::Traits(Type::kIQ1_M).block_bytes - sizeof(scales);
+    std::memcpy(scales, at, sizeof(scales));
+    for (int i = 0; i < 4; ++i) {
+      scales[i] = static_cast<uint16_t>((scales[i] & 0xfff) | (half >> (4 * i) & 15) << 12);
+    }
+    std::memcpy(at, scales, sizeof(scales));
   }
 
   std::mt19937 random_;

@@ -17,9 +17,9 @@ struct WideModel {
 };
 
 // The metadata are those of the golden model `name`, such as "qwen35", with other sizes. Matrices
-// are of `type` (Q8_0 or Q4_K), of Q8_0 where their columns or a rank's of two don't fill blocks of
-// it; what quantisers leave alone stays F32: vectors, routers, gates of recurrent layers. Written
-// to the test's folder.
+// are of `type` (of those in ScaleOf), of Q8_0 where their columns or a rank's of two don't fill
+// blocks of it; what quantisers leave alone stays F32: vectors, routers, gates of recurrent layers.
+// Written to the test's folder.
 WideModel WriteWideModel(const std::string& name, tensor::Type type);
 
 }  // namespace tandem::testing

@@ -218,7 +218,7 @@ TEST_P(CompositeTest, NormMatMul) {
   for (size_t first = 0; first < types.size(); first += kMaxProjections) {
     std::vector<Matrix> matrices;
     for (size_t i = 0; i < kMaxProjections; ++i) {
-      const Type type = types[(first + i * types.size() / kMaxProjections) % types.size()];
+      const Type type = types[(first + i) % types.size()];
       matrices.push_back(RandomMatrix(static_cast<uint32_t>(first + i), type, 35, kCols));
     }
     for (const uint32_t tokens : kTokens) {

@@ -128,7 +128,11 @@ class ExpertMatMulTest : public testing::TestWithParam<BackendCase> {
   bool LikeMatMul(Type type) const { return !cuda() || cpu::Quantised(type); }
   // Whether its bits do not depend on the number of tokens.
   bool OfOneToken(Type type) const { return LikeMatMul(type) || type == Type::kF32; }
-  static uint32_t Cols(Type type) { return std::max(96u, tensor::Traits(type).block_values); }
+  // `least` columns or a little more, whole blocks.
+  static uint32_t Cols(Type type, uint32_t least = 96) {
+    const uint32_t block = tensor::Traits(type).block_values;
+    return (least + block - 1) / block * block;
+  }
 };
 
 TEST_P(ExpertMatMulTest, EachChoiceHasTheBitsOfItsExpertsMatMul) {
@@ -193,7 +197,7 @@ TEST_P(ExpertMatMulTest, ManyTokensOfWhichEachDependsOnlyOnItself) {
   if (!cuda()) return;
   for (const Type type : cpu::Types()) {
     if (type == Type::kF32) continue;
-    const uint32_t cols = std::max(160u, tensor::Traits(type).block_values), rows = 139;
+    const uint32_t cols = Cols(type, 160), rows = 139;
     const Experts experts = MakeExperts(17, type, 12, rows, cols);
     for (const bool down : {false, true}) {
       ExpertProblem p = MakeExpertProblem(18, down, kTokens, kTopK, 12, 0, 12, cols);

@@ -9,6 +9,8 @@
 
 #include "common/tensor/blocks_of_256.h"
 #include "common/tensor/blocks_of_32.h"
+#include "common/tensor/blocks_of_few_bits.h"
+#include "common/tensor/blocks_of_grids.h"
 #include "common/tensor/dequantize.h"
 #include "common/tensor/f16.h"
 
@@ -120,6 +122,74 @@ inline void AppendGroups(const tensor::BlockQ6_K& b, std::vector<Group>* out) {
   }
 }
 
+// Entries of grids; value(run, entry) is what one stands for.
+template <typename Block, typename Value>
+void AppendGridGroups(const Block& b, float d, const Value& value, std::vector<Group>* out) {
+  for (int i = 0; i < Block::kValues; ++i) {
+    const int run = i / Block::kRun;
+    if (i % Block::kGroupValues == 0) {
+      out->push_back({d * Block::kUnit * static_cast<float>(b.Scale(run)), 0, false, {}});
+    }
+    const size_t in_run = static_cast<size_t>(i % Block::kRun);
+    out->back().q.push_back(value(run, in_run, Block::kGrid.Value(b.Index(run), in_run)));
+  }
+}
+template <typename Block>
+void AppendSignedGroups(const Block& b, std::vector<Group>* out) {
+  const auto value = [&b](int run, size_t i, int entry) {
+    return (b.Signs(run) >> i & 1) != 0 ? -entry : entry;
+  };
+  AppendGridGroups(b, ScaleOf(b.d), value, out);
+}
+template <typename Block>
+void AppendEighthGroups(const Block& b, uint16_t half, std::vector<Group>* out) {
+  const auto value = [&b](int run, size_t /*i*/, int entry) {
+    return entry - tensor::kIq1Offset + b.Eighth(run);
+  };
+  AppendGridGroups(b, ScaleOf(half), value, out);
+}
+inline void AppendGroups(const tensor::BlockIQ2_XXS& b, std::vector<Group>* out) {
+  AppendSignedGroups(b, out);
+}
+inline void AppendGroups(const tensor::BlockIQ2_XS& b, std::vector<Group>* out) {
+  AppendSignedGroups(b, out);
+}
+inline void AppendGroups(const tensor::BlockIQ2_S& b, std::vector<Group>* out) {
+  AppendSignedGroups(b, out);
+}
+inline void AppendGroups(const tensor::BlockIQ3_XXS& b, std::vector<Group>* out) {
+  AppendSignedGroups(b, out);
+}
+inline void AppendGroups(const tensor::BlockIQ3_S& b, std::vector<Group>* out) {
+  AppendSignedGroups(b, out);
+}
+inline void AppendGroups(const tensor::BlockIQ1_S& b, std::vector<Group>* out) {
+  AppendEighthGroups(b, b.d, out);
+}
+inline void AppendGroups(const tensor::BlockIQ1_M& b, std::vector<Group>* out) {
+  AppendEighthGroups(b, b.Half(), out);
+}
+
+template <typename Block>
+void AppendFewBits(const Block& b, std::vector<Group>* out) {
+  for (int i = 0; i < Block::kValues; ++i) {
+    if (i % 32 == 0) out->push_back({ScaleOf(b.d), 0, false, {}});
+    out->back().q.push_back(b.Value(i));
+  }
+}
+inline void AppendGroups(const tensor::BlockQ1_0& b, std::vector<Group>* out) {
+  AppendFewBits(b, out);
+}
+inline void AppendGroups(const tensor::BlockQ2_0& b, std::vector<Group>* out) {
+  AppendFewBits(b, out);
+}
+inline void AppendGroups(const tensor::BlockTQ1_0& b, std::vector<Group>* out) {
+  AppendFewBits(b, out);
+}
+inline void AppendGroups(const tensor::BlockTQ2_0& b, std::vector<Group>* out) {
+  AppendFewBits(b, out);
+}
+
 template <typename Block>
 std::vector<Group> GroupsOf(const std::byte* row, uint32_t cols) {
   std::vector<Group> groups;
@@ -157,6 +227,28 @@ inline std::vector<Group> GroupsOf(tensor::Type type, const std::byte* row, uint
       return GroupsOf<tensor::BlockQ5_1>(row, cols);
     case tensor::Type::kQ5_K:
       return GroupsOf<tensor::BlockQ5_K>(row, cols);
+    case tensor::Type::kIQ1_S:
+      return GroupsOf<tensor::BlockIQ1_S>(row, cols);
+    case tensor::Type::kIQ1_M:
+      return GroupsOf<tensor::BlockIQ1_M>(row, cols);
+    case tensor::Type::kIQ2_XXS:
+      return GroupsOf<tensor::BlockIQ2_XXS>(row, cols);
+    case tensor::Type::kIQ2_XS:
+      return GroupsOf<tensor::BlockIQ2_XS>(row, cols);
+    case tensor::Type::kIQ2_S:
+      return GroupsOf<tensor::BlockIQ2_S>(row, cols);
+    case tensor::Type::kIQ3_XXS:
+      return GroupsOf<tensor::BlockIQ3_XXS>(row, cols);
+    case tensor::Type::kIQ3_S:
+      return GroupsOf<tensor::BlockIQ3_S>(row, cols);
+    case tensor::Type::kQ1_0:
+      return GroupsOf<tensor::BlockQ1_0>(row, cols);
+    case tensor::Type::kQ2_0:
+      return GroupsOf<tensor::BlockQ2_0>(row, cols);
+    case tensor::Type::kTQ1_0:
+      return GroupsOf<tensor::BlockTQ1_0>(row, cols);
+    case tensor::Type::kTQ2_0:
+      return GroupsOf<tensor::BlockTQ2_0>(row, cols);
     default:
       return {};
   }

@@ -94,6 +94,10 @@ inline std::vector<size_t> HalvesOf(Type type) {
       return {offsetof(tensor::BlockQ6_K, d)};
     case Type::kQ3_K:
       return {offsetof(tensor::BlockQ3_K, d)};
+    case Type::kTQ1_0:
+      return {offsetof(tensor::BlockTQ1_0, d)};
+    case Type::kTQ2_0:
+      return {offsetof(tensor::BlockTQ2_0, d)};
     case Type::kQ2_K:
       return {offsetof(tensor::BlockQ2_K, d), offsetof(tensor::BlockQ2_K, dmin)};
     case Type::kQ4_1:
@@ -106,6 +110,18 @@ inline std::vector<size_t> HalvesOf(Type type) {
   }
 }
 
+// Writes the half at `at` of a block, which in IQ1_M lies in pieces.
+inline void PutHalf(Type type, size_t at, uint16_t half, std::byte* block) {
+  if (type != Type::kIQ1_M) {
+    std::memcpy(block + at, &half, sizeof(half));
+    return;
+  }
+  auto* const scales = reinterpret_cast<tensor::BlockIQ1_M*>(block)->scales;
+  for (int i = 0; i < 4; ++i) {
+    scales[i] = static_cast<uint16_t>((scales[i] & 0xfff) | (half >> (4 * i) & 15) << 12);
+  }
+}
+
 inline void FillBlock(std::mt19937& random, Type type, std::byte* block, uint32_t bytes) {
   std::normal_distribution<float> normal;
   if (type == Type::kF32) {
@@ -113,7 +129,7 @@ inline void FillBlock(std::mt19937& random, Type type, std::byte* block, uint32_
     std::memcpy(block, &value, sizeof(value));
     return;
   }
-  const auto put_half = [&](size_t at, uint16_t half) { std::memcpy(block + at, &half, 2); };
+  const auto put_half = [&](size_t at, uint16_t half) { PutHalf(type, at, half, block); };
   if (type == Type::kF16) return put_half(0, tensor::FloatToHalf(normal(random)));
   if (type == Type::kBF16) return put_half(0, tensor::FloatToBf16(normal(random)));
   for (uint32_t i = 0; i < bytes; ++i) block[i] = static_cast<std::byte>(random());

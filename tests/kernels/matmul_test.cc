@@ -195,8 +195,7 @@ Matrix MatrixOfLimits(Type type, uint32_t rows, uint32_t cols, int fill) {
       continue;
     }
     for (const size_t half : HalvesOf(type)) {
-      const uint16_t value = RandomHalf(random);
-      std::memcpy(m.data.get() + at + half, &value, sizeof(value));
+      PutHalf(type, half, RandomHalf(random), m.data.get() + at);
     }
   }
   return m;
@@ -349,7 +348,8 @@ TEST_P(MergedTest, ThreeProjectionsOfMixedTypesAndLayoutsEqualEachAlone) {
       {Type::kQ4_K, Type::kQ8_0, Type::kF32},    {Type::kQ5_0, Type::kQ6_K, Type::kQ4_0},
       {Type::kQ2_K, Type::kQ5_1, Type::kIQ4_XS}, {Type::kMXFP4, Type::kQ3_K, Type::kQ4_1},
       {Type::kIQ4_NL, Type::kQ5_K, Type::kBF16}, {Type::kF16, Type::kBF16, Type::kQ8_0},
-      {Type::kF32, Type::kF32, Type::kF32}};
+      {Type::kF32, Type::kF32, Type::kF32},      {Type::kIQ3_XXS, Type::kIQ1_S, Type::kTQ2_0},
+      {Type::kIQ2_S, Type::kQ2_0, Type::kQ6_K}};
   for (const auto& mix : mixes) {
     for (const auto& [begin, count] : {std::pair{0u, cols}, std::pair{96u, 300u}}) {
       for (const uint32_t tokens : {1u, 4u, 50u}) {

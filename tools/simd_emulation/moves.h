@@ -109,6 +109,12 @@ TANDEM_EMULATED __m512i _mm512_inserti32x4(__m512i a, __m128i quarter, int at) {
   quarters[static_cast<size_t>(at)] = quarter;
   return std::bit_cast<__m512i>(quarters);
 }
+TANDEM_EMULATED __m256i _mm512_extracti64x4_epi64(__m512i a, int at) {
+  return std::bit_cast<simd_emulation::Halves<__m512i>>(a)[static_cast<size_t>(at)];
+}
+TANDEM_EMULATED __m256i _mm512_castsi512_si256(__m512i a) {
+  return _mm512_extracti64x4_epi64(a, 0);
+}
 
 // --- within quarters ---
 TANDEM_BY_HALVES(__m512i, shuffle_epi8)
@@ -129,6 +135,13 @@ TANDEM_EMULATED __m512d _mm512_unpacklo_pd(__m512d a, __m512d b) {
 TANDEM_EMULATED __m512d _mm512_unpackhi_pd(__m512d a, __m512d b) {
   return std::bit_cast<__m512d>(
       _mm512_unpackhi_epi64(std::bit_cast<__m512i>(a), std::bit_cast<__m512i>(b)));
+}
+// Two lanes of each quarter of a, then two of b, each chosen by two bits.
+TANDEM_EMULATED __m512 _mm512_shuffle_ps(__m512 a, __m512 b, int choice) {
+  return simd_emulation::FromLanes<__m512, float>([&](size_t i) {
+    const size_t from = i / 4 * 4 + static_cast<size_t>(choice >> 2 * (i % 4) & 3);
+    return i % 4 < 2 ? a[from] : b[from];
+  });
 }
 
 // --- across quarters ---

@@ -12,6 +12,8 @@ constinit const MatMulKernels kAvx2Kernels = {
     .blocks_32 = avx2::kBlocks32,
     .blocks_256 = avx2::kBlocks256,
     .codebook = avx2::kCodebook,
+    .grid = avx2::kGrid,
+    .few_bits = avx2::kFewBits,
 };
 // VNNI is for integers; plain weights cannot use it, here and below.
 constinit const MatMulKernels kAvx2VnniKernels = {
@@ -22,6 +24,8 @@ constinit const MatMulKernels kAvx2VnniKernels = {
     .blocks_32 = avx2_vnni::kBlocks32,
     .blocks_256 = avx2_vnni::kBlocks256,
     .codebook = avx2_vnni::kCodebook,
+    .grid = avx2_vnni::kGrid,
+    .few_bits = avx2_vnni::kFewBits,
 };
 constinit const MatMulKernels kAvx512Kernels = {
     .name = "avx512",
@@ -31,6 +35,8 @@ constinit const MatMulKernels kAvx512Kernels = {
     .blocks_32 = avx512::kBlocks32,
     .blocks_256 = avx512::kBlocks256,
     .codebook = avx512::kCodebook,
+    .grid = avx512::kGrid,
+    .few_bits = avx512::kFewBits,
 };
 constinit const MatMulKernels kAvx512VnniKernels = {
     .name = "avx512-vnni",
@@ -40,6 +46,8 @@ constinit const MatMulKernels kAvx512VnniKernels = {
     .blocks_32 = avx512_vnni::kBlocks32,
     .blocks_256 = avx512_vnni::kBlocks256,
     .codebook = avx512_vnni::kCodebook,
+    .grid = avx512_vnni::kGrid,
+    .few_bits = avx512_vnni::kFewBits,
 };
 constinit const MatMulKernels kAvx512Bf16Kernels = {
     .name = "avx512-bf16",
@@ -49,6 +57,8 @@ constinit const MatMulKernels kAvx512Bf16Kernels = {
     .blocks_32 = avx512_vnni::kBlocks32,
     .blocks_256 = avx512_vnni::kBlocks256,
     .codebook = avx512_vnni::kCodebook,
+    .grid = avx512_vnni::kGrid,
+    .few_bits = avx512_vnni::kFewBits,
 };
 
 namespace {
@@ -121,6 +131,28 @@ const Kernel* FindKernel(const MatMulKernels& kernels, tensor::Type type) {
       return &kernels.blocks_256.q5_k;
     case tensor::Type::kQ6_K:
       return &kernels.blocks_256.q6_k;
+    case tensor::Type::kIQ1_S:
+      return &kernels.grid.iq1_s;
+    case tensor::Type::kIQ1_M:
+      return &kernels.grid.iq1_m;
+    case tensor::Type::kIQ2_XXS:
+      return &kernels.grid.iq2_xxs;
+    case tensor::Type::kIQ2_XS:
+      return &kernels.grid.iq2_xs;
+    case tensor::Type::kIQ2_S:
+      return &kernels.grid.iq2_s;
+    case tensor::Type::kIQ3_XXS:
+      return &kernels.grid.iq3_xxs;
+    case tensor::Type::kIQ3_S:
+      return &kernels.grid.iq3_s;
+    case tensor::Type::kQ1_0:
+      return &kernels.few_bits.q1_0;
+    case tensor::Type::kQ2_0:
+      return &kernels.few_bits.q2_0;
+    case tensor::Type::kTQ1_0:
+      return &kernels.few_bits.tq1_0;
+    case tensor::Type::kTQ2_0:
+      return &kernels.few_bits.tq2_0;
     default:
       return nullptr;
   }

@@ -11,6 +11,8 @@
   extern const Blocks32Kernels kBlocks32;   \
   extern const Blocks256Kernels kBlocks256; \
   extern const CodebookKernels kCodebook;   \
+  extern const GridKernels kGrid;           \
+  extern const FewBitKernels kFewBits;      \
   }
 
 TANDEM_DECLARE_FAMILIES(avx2)

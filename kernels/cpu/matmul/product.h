@@ -85,6 +85,12 @@ struct Blocks256Kernels {
 struct CodebookKernels {
   Kernel iq4_nl, iq4_xs, mxfp4;
 };
+struct GridKernels {
+  Kernel iq1_s, iq1_m, iq2_xxs, iq2_xs, iq2_s, iq3_xxs, iq3_s;
+};
+struct FewBitKernels {
+  Kernel q1_0, q2_0, tq1_0, tq2_0;
+};
 struct MatMulKernels {
   const char* name;  // "avx2", "avx2-vnni", "avx512", "avx512-vnni", "avx512-bf16"
   uint32_t lanes;    // rows of the panels that they read
@@ -93,6 +99,8 @@ struct MatMulKernels {
   const Blocks32Kernels& blocks_32;
   const Blocks256Kernels& blocks_256;
   const CodebookKernels& codebook;
+  const GridKernels& grid;
+  const FewBitKernels& few_bits;
 };
 
 extern const MatMulKernels kAvx2Kernels;

@@ -50,6 +50,7 @@ class TileInPlace {
 //   Head::Scales<kTile>(out) a tile's scales, then its minimums
 //   Words<kTile>(block, head)(j)  word j of a tile's bytes
 //   kAlwaysInPlace           only if a word is nearly one of the block
+//   kNeverInPlace            only if words are looked up in memory
 //
 // kOnce: of chunks that are unpacked for a single set of tokens, which is not worth splitting
 // signs, or for Expand.
@@ -67,6 +68,7 @@ struct QuantisedChunk {
   static constexpr uint32_t kFetches = kUnits;
   static constexpr InPlaceUse kInPlace = [] {
     if constexpr (requires { U::kAlwaysInPlace; }) return InPlaceUse::kAlways;
+    if constexpr (requires { U::kNeverInPlace; }) return InPlaceUse::kNever;
     return InPlaceUse::kUnpacking;
   }();
   static constexpr int kTokens =

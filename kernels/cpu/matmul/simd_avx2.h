@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/cpu/matmul/look_up.h"
 #include "kernels/cpu/matmul/rows.h"
 
 #define TANDEM_SIMD [[gnu::always_inline]] static inline
@@ -62,6 +63,9 @@ struct Avx2 {
   TANDEM_SIMD Int ShiftLeft(Int a) {
     return _mm256_slli_epi32(a, kBits);
   }
+  // By a number that is known once the caller is inlined.
+  TANDEM_SIMD Int ShiftRightBy(Int a, int bits) { return _mm256_srli_epi32(a, bits); }
+  TANDEM_SIMD Int ShiftLeftBy(Int a, int bits) { return _mm256_slli_epi32(a, bits); }
   template <int kBits>
   TANDEM_SIMD Int ShiftRightSigned(Int a) {
     return _mm256_srai_epi32(a, kBits);
@@ -73,14 +77,12 @@ struct Avx2 {
   }
   // Byte i of each lane is 16 where bit 4 * nibble + i of the lane is set.
   TANDEM_SIMD Int FifthBits(Int bits, int nibble) {
-    const int byte = nibble / 2;
-    const Int mask = _mm256_set1_epi32(nibble % 2 == 0 ? 0x08040201 : static_cast<int>(0x80402010));
-    const Int spread = _mm256_shuffle_epi8(
-        bits,
-        _mm256_set_epi32((byte + 12) * 0x01010101, (byte + 8) * 0x01010101, (byte + 4) * 0x01010101,
-                         byte * 0x01010101, (byte + 12) * 0x01010101, (byte + 8) * 0x01010101,
-                         (byte + 4) * 0x01010101, byte * 0x01010101));
-    return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(spread, mask), mask), Bytes(16));
+    return _mm256_and_si256(BytesOfBits(bits, nibble), Bytes(16));
+  }
+  // Byte i of each lane is negated where bit 4 * nibble + i of `bits` is set.
+  TANDEM_SIMD Int Negate(Int bytes, Int bits, int nibble) {
+    const Int all = BytesOfBits(bits, nibble);
+    return _mm256_sub_epi8(_mm256_xor_si256(bytes, all), all);
   }
 
   // Sixteen bytes to look up, and byte table[i] for each byte i in [0, 16).
@@ -88,6 +90,19 @@ struct Avx2 {
     return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)));
   }
   TANDEM_SIMD Int Lookup(Int table, Int indices) { return _mm256_shuffle_epi8(table, indices); }
+
+  // Word index[i] of `words` for each lane i.
+  TANDEM_SIMD Int LookUpWord(const uint32_t* words, Int index) {
+    return LookUpWords(words, EightIndices(index));
+  }
+  // Words 2 * index[i] and 2 * index[i] + 1.
+  TANDEM_SIMD void LookUpPair(const uint32_t* words, Int index, Int* out) {
+    const EightIndices of(index);
+    const Float a = _mm256_castsi256_ps(LookUpPairs(words, of, 0));
+    const Float b = _mm256_castsi256_ps(LookUpPairs(words, of, 2));
+    out[0] = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88));
+    out[1] = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xdd));
+  }
 
 #if defined(__AVXVNNI__)
   // sum + four products of bytes per lane; `w` is unsigned.
@@ -195,6 +210,17 @@ struct Avx2 {
   }
 
  private:
+  // Byte i of each lane is 0xff where bit 4 * nibble + i of the lane is set.
+  TANDEM_SIMD Int BytesOfBits(Int bits, int nibble) {
+    const int byte = nibble / 2;
+    const Int mask = _mm256_set1_epi32(nibble % 2 == 0 ? 0x08040201 : static_cast<int>(0x80402010));
+    const Int spread = _mm256_shuffle_epi8(
+        bits,
+        _mm256_set_epi32((byte + 12) * 0x01010101, (byte + 8) * 0x01010101, (byte + 4) * 0x01010101,
+                         byte * 0x01010101, (byte + 12) * 0x01010101, (byte + 8) * 0x01010101,
+                         (byte + 4) * 0x01010101, byte * 0x01010101));
+    return _mm256_cmpeq_epi8(_mm256_and_si256(spread, mask), mask);
+  }
   // Else gcc turns a chain of sums into a tree, whose products do not fit the registers.
   TANDEM_SIMD Int InOrder(Int sum) {
     asm("" : "+x"(sum));

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/cpu/matmul/look_up.h"
 #include "kernels/cpu/matmul/product.h"
 #include "kernels/cpu/matmul/rows.h"
 
@@ -57,6 +58,12 @@ struct Avx512 {
   TANDEM_SIMD Int ShiftLeft(Int a) {
     return _mm512_slli_epi32(a, kBits);
   }
+  TANDEM_SIMD Int ShiftRightBy(Int a, int bits) {
+    return _mm512_srli_epi32(a, static_cast<unsigned>(bits));
+  }
+  TANDEM_SIMD Int ShiftLeftBy(Int a, int bits) {
+    return _mm512_slli_epi32(a, static_cast<unsigned>(bits));
+  }
   template <int kBits>
   TANDEM_SIMD Int ShiftRightSigned(Int a) {
     return _mm512_srai_epi32(a, kBits);
@@ -67,18 +74,29 @@ struct Avx512 {
     return _mm512_set1_epi32(value);
   }
   TANDEM_SIMD Int FifthBits(Int bits, int nibble) {
-    const int byte = nibble / 2;
-    const int mask = nibble % 2 == 0 ? 0x08040201 : static_cast<int>(0x80402010);
-    const Int spread = _mm512_shuffle_epi8(
-        bits, _mm512_set4_epi32((byte + 12) * 0x01010101, (byte + 8) * 0x01010101,
-                                (byte + 4) * 0x01010101, byte * 0x01010101));
-    return _mm512_maskz_mov_epi8(_mm512_test_epi8_mask(spread, _mm512_set1_epi32(mask)), Bytes(16));
+    return _mm512_maskz_mov_epi8(MaskOfBits(bits, nibble), Bytes(16));
+  }
+  TANDEM_SIMD Int Negate(Int bytes, Int bits, int nibble) {
+    return _mm512_mask_sub_epi8(bytes, MaskOfBits(bits, nibble), _mm512_setzero_si512(), bytes);
   }
 
   TANDEM_SIMD Int Table(const int8_t* bytes) {
     return _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)));
   }
   TANDEM_SIMD Int Lookup(Int table, Int indices) { return _mm512_shuffle_epi8(table, indices); }
+
+  TANDEM_SIMD Int LookUpWord(const uint32_t* words, Int index) {
+    return Joined(LookUpWords(words, Half(index, 0)), LookUpWords(words, Half(index, 1)));
+  }
+  TANDEM_SIMD void LookUpPair(const uint32_t* words, Int index, Int* out) {
+    const EightIndices low = Half(index, 0), high = Half(index, 1);
+    const Float a =
+        _mm512_castsi512_ps(Joined(LookUpPairs(words, low, 0), LookUpPairs(words, high, 0)));
+    const Float b =
+        _mm512_castsi512_ps(Joined(LookUpPairs(words, low, 2), LookUpPairs(words, high, 2)));
+    out[0] = _mm512_castps_si512(_mm512_shuffle_ps(a, b, 0x88));
+    out[1] = _mm512_castps_si512(_mm512_shuffle_ps(a, b, 0xdd));
+  }
 
 #if defined(__AVX512VNNI__)
   // sum + four products of bytes per lane; `w` is unsigned.
@@ -171,6 +189,21 @@ struct Avx512 {
   }
 
  private:
+  TANDEM_SIMD EightIndices Half(Int index, int at) {
+    return EightIndices(at == 0 ? _mm512_castsi512_si256(index)
+                                : _mm512_extracti64x4_epi64(index, 1));
+  }
+  TANDEM_SIMD Int Joined(__m256i low, __m256i high) {
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+  }
+  TANDEM_SIMD __mmask64 MaskOfBits(Int bits, int nibble) {
+    const int byte = nibble / 2;
+    const int mask = nibble % 2 == 0 ? 0x08040201 : static_cast<int>(0x80402010);
+    const Int spread = _mm512_shuffle_epi8(
+        bits, _mm512_set4_epi32((byte + 12) * 0x01010101, (byte + 8) * 0x01010101,
+                                (byte + 4) * 0x01010101, byte * 0x01010101));
+    return _mm512_test_epi8_mask(spread, _mm512_set1_epi32(mask));
+  }
   // As in simd_avx2.h.
   TANDEM_SIMD Int InOrder(Int sum) {
 #if defined(TANDEM_SIMD_EMULATION)

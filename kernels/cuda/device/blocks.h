@@ -25,6 +25,9 @@
 #include "kernels/cuda/device/blocks_dispatch.h"
 #include "kernels/cuda/device/blocks_of_256.h"
 #include "kernels/cuda/device/blocks_of_32.h"
+#include "kernels/cuda/device/blocks_of_eighths.h"
+#include "kernels/cuda/device/blocks_of_few_bits.h"
+#include "kernels/cuda/device/blocks_of_grids.h"
 #include "kernels/cuda/device/int8_group.h"
 #include "kernels/cuda/device/numbers.h"
 #include "kernels/cuda/device/packs.h"
@@ -58,7 +61,8 @@ __device__ __forceinline__ PackedGroup<const std::byte*> GroupOf(const std::byte
   return GroupAt<kType>(row, col / 32, col / 32 % 8);
 }
 
-// Byte `i` of a word of codes: signed for Q8_0 and codebooks; all others are below 64.
+// Byte `i` of a word of codes: signed for Q8_0, codebooks and grids with signs; all others are
+// below 64.
 __device__ __forceinline__ int CodeAt(uint32_t word, uint32_t i) {
   return static_cast<int8_t>((word >> (8 * i)) & 0xff);
 }

@@ -28,17 +28,27 @@ struct TypeList {
 };
 
 using PlainTypes = TypeList<tensor::Type::kF32, tensor::Type::kF16, tensor::Type::kBF16>;
-// By the values of a block, so that files of kernels compile in parallel.
+// By kind, so that files of kernels compile in parallel.
 using BlockTypesOf32 =
     TypeList<tensor::Type::kQ4_0, tensor::Type::kQ4_1, tensor::Type::kQ5_0, tensor::Type::kQ5_1,
              tensor::Type::kQ8_0, tensor::Type::kIQ4_NL, tensor::Type::kMXFP4>;
 using BlockTypesOf256 = TypeList<tensor::Type::kQ2_K, tensor::Type::kQ3_K, tensor::Type::kQ4_K,
                                  tensor::Type::kQ5_K, tensor::Type::kQ6_K, tensor::Type::kIQ4_XS>;
+using BlockTypesOfGrids =
+    TypeList<tensor::Type::kIQ1_S, tensor::Type::kIQ1_M, tensor::Type::kIQ2_XXS,
+             tensor::Type::kIQ2_XS, tensor::Type::kIQ2_S, tensor::Type::kIQ3_XXS,
+             tensor::Type::kIQ3_S>;
+using BlockTypesOfFewBits =
+    TypeList<tensor::Type::kQ1_0, tensor::Type::kQ2_0, tensor::Type::kTQ1_0, tensor::Type::kTQ2_0>;
 
 // The block-quantised types.
 template <typename F>
 void DispatchBlockType(tensor::Type type, F&& f) {
-  if (!BlockTypesOf32::Dispatch(type, f)) BlockTypesOf256::Dispatch(type, std::forward<F>(f));
+  if (BlockTypesOf32::Dispatch(type, f) || BlockTypesOf256::Dispatch(type, f) ||
+      BlockTypesOfGrids::Dispatch(type, f)) {
+    return;
+  }
+  BlockTypesOfFewBits::Dispatch(type, std::forward<F>(f));
 }
 // Every type that weights can have; does nothing for others, which PlaceWeight rejects.
 template <typename F>

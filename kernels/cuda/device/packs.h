@@ -23,6 +23,8 @@
 
 #include "common/tensor/blocks_of_256.h"
 #include "common/tensor/blocks_of_32.h"
+#include "common/tensor/blocks_of_few_bits.h"
+#include "common/tensor/blocks_of_grids.h"
 #include "common/tensor/type.h"
 
 namespace tandem::kernels::cuda {
@@ -114,6 +116,29 @@ constexpr PackLayout PackOf(tensor::Type type) {
     case Type::kQ6_K:  // d; ql, qh, scales
       return PackOfBlocks<tensor::BlockQ6_K>(8, {{{208, 2}}},
                                              {{{0, 128, 4, 2}, {128, 64, 2}, {192, 16}}});
+    case Type::kIQ1_S:  // d; qs and qh
+      return PackOfBlocks<tensor::BlockIQ1_S>(8, {{{0, 2}}}, {{{2, 48}}});
+    case Type::kIQ1_M:  // scales; qs and qh
+      return PackOfBlocks<tensor::BlockIQ1_M>(2, {{{48, 8}}}, {{{0, 48}}});
+    case Type::kIQ2_XXS:  // d; qs
+      return PackOfBlocks<tensor::BlockIQ2_XXS>(8, {{{0, 2}}}, {{{2, 64}}});
+    case Type::kIQ2_XS:  // d, scales; qs
+      return PackOfBlocks<tensor::BlockIQ2_XS>(8, {{{0, 2}, {66, 8}}}, {{{2, 64}}});
+    case Type::kIQ2_S:  // d; qs, signs, qh and scales
+      return PackOfBlocks<tensor::BlockIQ2_S>(8, {{{0, 2}}}, {{{2, 80}}});
+    case Type::kIQ3_XXS:  // d; qs and tails
+      return PackOfBlocks<tensor::BlockIQ3_XXS>(8, {{{0, 2}}}, {{{2, 96}}});
+    case Type::kIQ3_S:  // d, qh, scales; qs, signs
+      return PackOfBlocks<tensor::BlockIQ3_S>(8, {{{0, 2}, {66, 8}, {106, 4}}},
+                                              {{{2, 64}, {74, 32}}});
+    case Type::kQ1_0:  // d; qs
+      return PackOfBlocks<tensor::BlockQ1_0>(8, {{{0, 2}}}, {{{2, 16}}});
+    case Type::kQ2_0:  // d; qs
+      return PackOfBlocks<tensor::BlockQ2_0>(8, {{{0, 2}}}, {{{2, 16}}});
+    case Type::kTQ1_0:  // d, qh; qs
+      return PackOfBlocks<tensor::BlockTQ1_0>(8, {{{52, 2}, {48, 4}}}, {{{0, 48}}});
+    case Type::kTQ2_0:  // d; qs
+      return PackOfBlocks<tensor::BlockTQ2_0>(8, {{{64, 2}}}, {{{0, 64, 2}}});
     default:
       return {};
   }

@@ -12,8 +12,10 @@ void EncodeBlockProduct(Stream& stream, const MatVecParts& parts, const Bf16Inpu
   if (!parts.OfOneType()) {
     BlockTypesOf256::Has(type) ? LaunchMixedProductOf256(stream, task)
                                : LaunchMixedProductOf32(stream, task);
-  } else if (!LaunchBlockProductOf32(stream, type, task)) {
-    LaunchBlockProductOf256(stream, type, task);
+  } else if (!LaunchBlockProductOf32(stream, type, task) &&
+             !LaunchBlockProductOf256(stream, type, task) &&
+             !LaunchBlockProductOfGrids(stream, type, task)) {
+    LaunchBlockProductOfFewBits(stream, type, task);
   }
 }
 

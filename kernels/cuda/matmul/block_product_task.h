@@ -19,6 +19,8 @@ struct BlockProductTask {
 // Parts of one type. Each handles its own types; returns whether `type` is one of them.
 bool LaunchBlockProductOf32(Stream& stream, tensor::Type type, const BlockProductTask& task);
 bool LaunchBlockProductOf256(Stream& stream, tensor::Type type, const BlockProductTask& task);
+bool LaunchBlockProductOfGrids(Stream& stream, tensor::Type type, const BlockProductTask& task);
+bool LaunchBlockProductOfFewBits(Stream& stream, tensor::Type type, const BlockProductTask& task);
 // Parts of several types.
 void LaunchMixedProductOf32(Stream& stream, const BlockProductTask& task);
 void LaunchMixedProductOf256(Stream& stream, const BlockProductTask& task);

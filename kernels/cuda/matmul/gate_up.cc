@@ -30,8 +30,10 @@ void EncodeGateUpMatVec(Stream& stream, const MatMulParams& up, const ActivatePa
   const ColumnRange columns = {weight.col_begin, weight.col_count};
   const GateUpMatVecTask task = {
       WeightsOf(up, activate), {x, columns.First(32), columns.Units(32)}, to};
-  if (!LaunchGateUpMatVecOf32(stream, weight.type, task)) {
-    LaunchGateUpMatVecOf256(stream, weight.type, task);
+  if (!LaunchGateUpMatVecOf32(stream, weight.type, task) &&
+      !LaunchGateUpMatVecOf256(stream, weight.type, task) &&
+      !LaunchGateUpMatVecOfGrids(stream, weight.type, task)) {
+    LaunchGateUpMatVecOfFewBits(stream, weight.type, task);
   }
 }
 
@@ -39,7 +41,10 @@ void EncodeGateUp(Stream& stream, const MatMulParams& up, const ActivateParams& 
                   const Bf16Inputs& x, const Bf16Rows& to) {
   const GateUpTask task = {WeightsOf(up, activate), x, to};
   const tensor::Type type = task.weights.gate.type;
-  if (!LaunchGateUpOf32(stream, type, task)) LaunchGateUpOf256(stream, type, task);
+  if (!LaunchGateUpOf32(stream, type, task) && !LaunchGateUpOf256(stream, type, task) &&
+      !LaunchGateUpOfGrids(stream, type, task)) {
+    LaunchGateUpOfFewBits(stream, type, task);
+  }
 }
 
 }  // namespace tandem::kernels::cuda

@@ -28,8 +28,12 @@ struct GateUpTask {
 // Each handles its own types; returns whether `type` is one of them.
 bool LaunchGateUpMatVecOf32(Stream& stream, tensor::Type type, const GateUpMatVecTask& task);
 bool LaunchGateUpMatVecOf256(Stream& stream, tensor::Type type, const GateUpMatVecTask& task);
+bool LaunchGateUpMatVecOfGrids(Stream& stream, tensor::Type type, const GateUpMatVecTask& task);
+bool LaunchGateUpMatVecOfFewBits(Stream& stream, tensor::Type type, const GateUpMatVecTask& task);
 bool LaunchGateUpOf32(Stream& stream, tensor::Type type, const GateUpTask& task);
 bool LaunchGateUpOf256(Stream& stream, tensor::Type type, const GateUpTask& task);
+bool LaunchGateUpOfGrids(Stream& stream, tensor::Type type, const GateUpTask& task);
+bool LaunchGateUpOfFewBits(Stream& stream, tensor::Type type, const GateUpTask& task);
 
 }  // namespace tandem::kernels::cuda
 

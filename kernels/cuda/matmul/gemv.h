@@ -53,10 +53,10 @@ struct MatVecParts {
   }
 };
 
-// Whether weights of both types can be parts of one launch: block-quantised, with blocks of the
-// same number of values.
+// Whether weights of both types can be parts of one launch: block-quantised, of one type or of one
+// of the lists that kernels for several types are made for.
 constexpr bool MixTypes(tensor::Type a, tensor::Type b) {
-  return (BlockTypesOf32::Has(a) && BlockTypesOf32::Has(b)) ||
+  return (a == b && !IsPlain(a)) || (BlockTypesOf32::Has(a) && BlockTypesOf32::Has(b)) ||
          (BlockTypesOf256::Has(a) && BlockTypesOf256::Has(b));
 }
 

@@ -78,6 +78,8 @@ void LaunchBlockMatVec(Stream& stream, const BlockMatVecTask& task) {
 // Parts of one type. Each handles its own types; returns whether `type` is one of them.
 bool LaunchBlockMatVecOf32(Stream& stream, tensor::Type type, const BlockMatVecTask& task);
 bool LaunchBlockMatVecOf256(Stream& stream, tensor::Type type, const BlockMatVecTask& task);
+bool LaunchBlockMatVecOfGrids(Stream& stream, tensor::Type type, const BlockMatVecTask& task);
+bool LaunchBlockMatVecOfFewBits(Stream& stream, tensor::Type type, const BlockMatVecTask& task);
 // Parts of several types.
 void LaunchMixedMatVec(Stream& stream, const BlockMatVecTask& task);
 

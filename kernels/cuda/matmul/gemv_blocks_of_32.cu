@@ -14,8 +14,10 @@ void EncodeBlockMatVec(Stream& stream, const MatVecParts& parts, const Int8Group
   const tensor::Type type = parts.part[0].type;
   if (!parts.OfOneType()) {
     LaunchMixedMatVec(stream, task);
-  } else if (!LaunchBlockMatVecOf32(stream, type, task)) {
-    LaunchBlockMatVecOf256(stream, type, task);
+  } else if (!LaunchBlockMatVecOf32(stream, type, task) &&
+             !LaunchBlockMatVecOf256(stream, type, task) &&
+             !LaunchBlockMatVecOfGrids(stream, type, task)) {
+    LaunchBlockMatVecOfFewBits(stream, type, task);
   }
 }
 

@@ -83,6 +83,8 @@ void LaunchBlockGemm(Stream& stream, const BlockGemmTask& task) {
 // Each handles its own types; returns whether `type` is one of them.
 bool LaunchBlockGemmOf32(Stream& stream, tensor::Type type, const BlockGemmTask& task);
 bool LaunchBlockGemmOf256(Stream& stream, tensor::Type type, const BlockGemmTask& task);
+bool LaunchBlockGemmOfGrids(Stream& stream, tensor::Type type, const BlockGemmTask& task);
+bool LaunchBlockGemmOfFewBits(Stream& stream, tensor::Type type, const BlockGemmTask& task);
 
 }  // namespace tandem::kernels::cuda
 

@@ -13,7 +13,10 @@ bool LaunchBlockGemmOf32(Stream& stream, tensor::Type type, const BlockGemmTask&
 void EncodeBlockGemm(Stream& stream, tensor::Type type, const MatVecParts& parts,
                      const GemmInputs& x, const RowPieces& rows, ColumnRange columns) {
   const BlockGemmTask task = {parts, x, rows, {columns.First(32), columns.Units(32)}};
-  if (!LaunchBlockGemmOf32(stream, type, task)) LaunchBlockGemmOf256(stream, type, task);
+  if (!LaunchBlockGemmOf32(stream, type, task) && !LaunchBlockGemmOf256(stream, type, task) &&
+      !LaunchBlockGemmOfGrids(stream, type, task)) {
+    LaunchBlockGemmOfFewBits(stream, type, task);
+  }
 }
 
 }  // namespace tandem::kernels::cuda

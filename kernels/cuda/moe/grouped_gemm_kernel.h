@@ -64,6 +64,8 @@ void LaunchGroupedGemm(Stream& stream, const GroupedGemmArgs& args) {
 // Each handles its own types; returns whether `type` is one of them.
 bool LaunchGroupedGemmOf32(Stream& stream, tensor::Type type, const GroupedGemmArgs& args);
 bool LaunchGroupedGemmOf256(Stream& stream, tensor::Type type, const GroupedGemmArgs& args);
+bool LaunchGroupedGemmOfGrids(Stream& stream, tensor::Type type, const GroupedGemmArgs& args);
+bool LaunchGroupedGemmOfFewBits(Stream& stream, tensor::Type type, const GroupedGemmArgs& args);
 
 }  // namespace tandem::kernels::cuda
 

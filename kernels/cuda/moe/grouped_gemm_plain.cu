@@ -6,7 +6,9 @@ namespace tandem::kernels::cuda {
 
 void EncodeGroupedGemm(Stream& stream, const GroupedGemmArgs& args) {
   const tensor::Type type = args.p.projections[0].weight.type;
-  if (LaunchGroupedGemmOf32(stream, type, args) || LaunchGroupedGemmOf256(stream, type, args)) {
+  if (LaunchGroupedGemmOf32(stream, type, args) || LaunchGroupedGemmOf256(stream, type, args) ||
+      LaunchGroupedGemmOfGrids(stream, type, args) ||
+      LaunchGroupedGemmOfFewBits(stream, type, args)) {
     return;
   }
   using Types = TypeList<tensor::Type::kF16, tensor::Type::kBF16>;

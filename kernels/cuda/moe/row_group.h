@@ -15,9 +15,7 @@ namespace tandem::kernels::cuda {
 
 // Whether codes are signed bytes (CodeAt in device/blocks.h); the others are below 64.
 template <tensor::Type kType>
-inline constexpr bool kSignedCodes =
-    kType == tensor::Type::kQ8_0 || kType == tensor::Type::kIQ4_NL ||
-    kType == tensor::Type::kIQ4_XS || kType == tensor::Type::kMXFP4;
+inline constexpr bool kSignedCodes = Format<kType>::kOffset == 0 && !Format<kType>::kHasMin;
 
 // Byte `i` of a word of codes, less the format's offset, as a float: a byte under the exponent of
 // 2^23 counts from there, and a subtraction is exact. Conversions run at a fraction of its rate.

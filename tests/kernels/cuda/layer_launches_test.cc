@@ -191,6 +191,12 @@ TEST_F(LayerLaunchesTest, OfOtherHeads) {
     QkvParams apart = Qkv(tokens, false);
     apart.product.projections[2].weight.type = Type::kQ8_0;
     EXPECT_EQ(CountOf(apart), 4u);
+    // Types that have no launch with others.
+    QkvParams grids = Qkv(tokens, false);
+    for (const uint32_t i : {0u, 1u, 2u}) grids.product.projections[i].weight.type = Type::kIQ2_XXS;
+    EXPECT_EQ(CountOf(grids), 2u);
+    grids.product.projections[2].weight.type = Type::kIQ3_S;
+    EXPECT_EQ(CountOf(grids), 4u);
     QkvParams in_tiles = Qkv(tokens, false);
     in_tiles.write.halves = true;
     in_tiles.write.rotary_dims = 32;  // less than a tile has

@@ -72,6 +72,11 @@ TEST(PlacedRowBytesTest, AShortPackHasAWholeHead) {
   EXPECT_EQ(PlacedRowBytes(Type::kQ6_K, 2560), 2112u);   // 2100
   EXPECT_EQ(PlacedRowBytes(Type::kMXFP4, 2880), 1536u);  // 1530
   EXPECT_EQ(PlacedRowBytes(Type::kQ3_K, 4096), 16u * (110 + 2));
+  EXPECT_EQ(PlacedRowBytes(Type::kIQ1_M, 4096), 896u);   // as in the file
+  EXPECT_EQ(PlacedRowBytes(Type::kIQ3_S, 4096), 1760u);  // as in the file
+  EXPECT_EQ(PlacedRowBytes(Type::kIQ3_S, 256), 208u);    // 110
+  EXPECT_EQ(PlacedRowBytes(Type::kQ1_0, 896), 128u);     // 126
+  EXPECT_EQ(PlacedRowBytes(Type::kQ2_0, 896), 256u);     // 252
   EXPECT_EQ(PlacedRowBytes(Type::kF32, 7), 32u);
   EXPECT_EQ(PlacedRowBytes(Type::kF16, 0), 0u);
 }
