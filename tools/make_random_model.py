@@ -32,14 +32,19 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent / "demo_model"))
 
 from bpe import ALPHABET  # noqa: E402
-from gguf_writer import (ARRAY, BOOL, F32, I32, STRING, TYPE_BF16, TYPE_F16, TYPE_F32, TYPE_Q4_K, TYPE_Q5_0,  # noqa: E402
-                         TYPE_Q6_K, TYPE_Q8_0, U32, Metadata, Tensor, TensorType, write_gguf)
+from gguf_writer import (ARRAY, BOOL, F32, I32, STRING, TYPE_BF16, TYPE_F16, TYPE_F32, TYPE_IQ1_M, TYPE_IQ1_S,  # noqa: E402
+                         TYPE_IQ2_S, TYPE_IQ2_XS, TYPE_IQ2_XXS, TYPE_IQ3_S, TYPE_IQ3_XXS, TYPE_Q1_0, TYPE_Q2_0, TYPE_Q4_K,
+                         TYPE_Q5_0, TYPE_Q6_K, TYPE_Q8_0, TYPE_TQ1_0, TYPE_TQ2_0, U32, Metadata, Tensor, TensorType, write_gguf)
 from random_blocks import BLOCKS  # noqa: E402
 
 BLOCKS_PER_CHUNK = 1 << 17
 NORMAL_TOKEN, CONTROL_TOKEN, UNUSED_TOKEN = 1, 3, 5
-FILE_TYPES = {"f16": 1, "q8_0": 7, "q4_k_m": 15, "bf16": 32}
-OF_ONE_TYPE = {"f16": TYPE_F16, "q8_0": TYPE_Q8_0, "bf16": TYPE_BF16}  # all matrices
+FILE_TYPES = {"f16": 1, "q8_0": 7, "q4_k_m": 15, "iq2_xxs": 19, "iq2_xs": 20, "iq3_xxs": 23, "iq1_s": 24, "iq3_s": 26,
+              "iq2_s": 28, "iq1_m": 31, "bf16": 32, "tq1_0": 36, "tq2_0": 37, "q1_0": 40, "q2_0": 41}
+# All matrices, but for those whose columns are no whole blocks (Q8_0).
+OF_ONE_TYPE = {"f16": TYPE_F16, "q8_0": TYPE_Q8_0, "iq2_xxs": TYPE_IQ2_XXS, "iq2_xs": TYPE_IQ2_XS, "iq3_xxs": TYPE_IQ3_XXS,
+               "iq1_s": TYPE_IQ1_S, "iq3_s": TYPE_IQ3_S, "iq2_s": TYPE_IQ2_S, "iq1_m": TYPE_IQ1_M, "bf16": TYPE_BF16,
+               "tq1_0": TYPE_TQ1_0, "tq2_0": TYPE_TQ2_0, "q1_0": TYPE_Q1_0, "q2_0": TYPE_Q2_0}
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,7 @@ DEFAULTS = {
 def matrix_type(name: str, columns: int, layer: int, shape: Shape, mix: str) -> TensorType:
     """The type llama.cpp's quantiser gives this matrix (llama_tensor_get_type, February 2025)."""
     if mix in OF_ONE_TYPE:
-        return OF_ONE_TYPE[mix]
+        return OF_ONE_TYPE[mix] if columns % OF_ONE_TYPE[mix].block == 0 else TYPE_Q8_0
     wide = name == "output" or (name == "token_embd" and shape.tied)
     if name in ("attn_v", "ffn_down", "ffn_down_exps"):
         layers = shape.first_of or shape.layers

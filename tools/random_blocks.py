@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+Blocks = Callable[[np.random.Generator, int, float], np.ndarray]
+
 
 def f16_columns(values: np.ndarray) -> np.ndarray:
     return values.astype("<f2").view(np.uint8).reshape(len(values), 2)
@@ -48,6 +50,27 @@ def q6_k_blocks(rng: np.random.Generator, count: int, deviation: float) -> np.nd
     return np.hstack((random_bytes(rng, count, 208), f16_columns(d)))
 
 
+def bits_under_scale(width: int, scale_at: int, values_deviation: float) -> Blocks:
+    """Random bytes, with the scale of all values at `scale_at`."""
+
+    def blocks(rng: np.random.Generator, count: int, deviation: float) -> np.ndarray:
+        drawn = random_bytes(rng, count, width).copy()
+        drawn[:, scale_at:scale_at + 2] = f16_columns(scales(rng, count, deviation / values_deviation))
+        return drawn
+
+    return blocks
+
+
+def iq1_m_blocks(rng: np.random.Generator, count: int, deviation: float) -> np.ndarray:
+    """The scale lies in the top four bits of the last four numbers."""
+    values_deviation = 7.2
+    drawn = random_bytes(rng, count, 56).copy()
+    half = f16_columns(scales(rng, count, deviation / values_deviation)).view("<u2")
+    numbers = drawn[:, 48:].view("<u2")
+    numbers[:] = numbers & 0xFFF | (half >> (0, 4, 8, 12) & 15) << 12
+    return drawn
+
+
 def f16_values(rng: np.random.Generator, count: int, deviation: float) -> np.ndarray:
     return f16_columns(rng.normal(0.0, deviation, count))
 
@@ -57,6 +80,10 @@ def bf16_values(rng: np.random.Generator, count: int, deviation: float) -> np.nd
     return values.view("<u2")[1::2].copy().view(np.uint8).reshape(count, 2)
 
 
-BLOCKS: dict[str, Callable[[np.random.Generator, int, float], np.ndarray]] = {
+BLOCKS: dict[str, Blocks] = {
     "F16": f16_values, "BF16": bf16_values, "Q8_0": q8_0_blocks, "Q5_0": q5_0_blocks, "Q4_K": q4_k_blocks, "Q6_K": q6_k_blocks,
+    "IQ1_S": bits_under_scale(50, 0, 7.2), "IQ1_M": iq1_m_blocks, "IQ2_XXS": bits_under_scale(66, 0, 53.5),
+    "IQ2_XS": bits_under_scale(74, 0, 55.8), "IQ2_S": bits_under_scale(82, 0, 56.4),
+    "IQ3_XXS": bits_under_scale(98, 0, 142.4), "IQ3_S": bits_under_scale(110, 0, 140.4), "Q1_0": bits_under_scale(18, 0, 1.0),
+    "Q2_0": bits_under_scale(18, 0, 1.22), "TQ1_0": bits_under_scale(54, 52, 0.82), "TQ2_0": bits_under_scale(66, 64, 1.22),
 }
