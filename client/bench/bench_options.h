@@ -55,7 +55,8 @@ struct BenchOptions {
 };
 
 // Settings made by FitLimits, and those that a benchmark does not use.
-inline constexpr std::string_view kNotOfBench[] = {"--max-model-len",
+inline constexpr std::string_view kNotOfBench[] = {"--lora-modules",
+                                                   "--max-model-len",
                                                    "--max-num-seqs",
                                                    "--max-num-batched-tokens",
                                                    "--num-kv-blocks",

@@ -26,9 +26,10 @@ struct ProfileOptions {
 
 // Settings that a profile does not depend on, and those of guesses, which it does not have.
 inline constexpr std::string_view kNotOfProfile[] = {
-    "--draft-model", "--speculation",   "--max-draft-tokens", "--load-draft-head",
-    "--listen",      "--http-listen",   "--metrics-listen",   "--tls-cert",
-    "--tls-key",     "--tls-client-ca", "--tokens",           "--insecure"};
+    "--lora-modules",    "--draft-model", "--speculation",   "--max-draft-tokens",
+    "--load-draft-head", "--listen",      "--http-listen",   "--metrics-listen",
+    "--tls-cert",        "--tls-key",     "--tls-client-ca", "--tokens",
+    "--insecure"};
 
 // What is measured of a server: 1, 2, 4, ... up to what fits into a step and into its KV cache.
 struct ProfileSizes {

@@ -46,6 +46,7 @@ void ToProto(const WorkerConfig& config, const WorkerAssignment& assignment, v1:
   out.set_size(assignment.size);
   out.set_model_fingerprint(assignment.model_fingerprint);
   out.set_draft_model_fingerprint(assignment.draft_fingerprint);
+  out.set_adapters_fingerprint(assignment.adapters_fingerprint);
   out.set_device_index(assignment.device_index);
   out.set_kv_cache_bytes(assignment.kv_cache_bytes);
   out.set_cpus(CpuSetText(assignment.cpus));
@@ -67,6 +68,7 @@ absl::Status FromProto(const v1::Configure& message, WorkerConfig& config,
                 .size = message.size(),
                 .model_fingerprint = message.model_fingerprint(),
                 .draft_fingerprint = message.draft_model_fingerprint(),
+                .adapters_fingerprint = message.adapters_fingerprint(),
                 .device_index = message.device_index(),
                 .kv_cache_bytes = message.kv_cache_bytes(),
                 .step_channel_address = message.step_channel_address()};

@@ -3,8 +3,10 @@
 #define TANDEM_COMMON_CONFIG_MODEL_CONFIG_H_
 
 #include <string>
+#include <vector>
 
 #include "common/config/field.h"
+#include "common/config/lora_module.h"
 #include "common/model/spec_options.h"
 
 namespace tandem::config {
@@ -19,6 +21,7 @@ struct ModelConfig {
   std::string draft_path{};
   model::SpecOptions spec{};
   bool expert_parallel = false;
+  std::vector<LoraModule> lora_modules{};
 
   void ForEach(FieldList& visit) {
     visit.BeginSection("Model");
@@ -52,6 +55,10 @@ struct ModelConfig {
     visit(expert_parallel, {.flag = "--expert-parallel",
                             .help = "give ranks whole experts instead of columns of every expert",
                             .reload = true});
+    visit(lora_modules,
+          {.flag = "--lora-modules",
+           .help = "NAME=FILE of LoRA adapters in GGUF, which requests name as their model",
+           .reload = true});
   }
 };
 

@@ -1,11 +1,15 @@
 #include "common/config/server_config.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/status.h"
 #include "common/base/strings.h"
+#include "common/base/utf8.h"
 #include "common/config/port_checks.h"
 #include "common/config/worker_cpus.h"
 
@@ -53,6 +57,27 @@ absl::Status CheckDraftModel(const ServerConfig& config) {
   if (is_draft && config.worker.model.spec.load_draft_head) {
     return absl::InvalidArgumentError(
         "--load-draft-head: --speculation draft has no use for the model's own head");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLoraModules(const std::vector<LoraModule>& modules) {
+  if (modules.size() > kMaxLoraModules) {
+    return absl::InvalidArgumentError(absl::StrCat("--lora-modules has ", modules.size(),
+                                                   " adapters, at most ", kMaxLoraModules));
+  }
+  for (auto one = modules.begin(); one != modules.end(); ++one) {
+    const auto same = [&](const LoraModule& other) { return other.name == one->name; };
+    if (std::any_of(modules.begin(), one, same)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--lora-modules has the name ", Quoted(one->name), " twice"));
+    }
+    if (one->name.size() > kMaxLoraNameBytes || ValidUtf8Prefix(one->name) < one->name.size() ||
+        std::ranges::any_of(one->name, absl::ascii_iscntrl)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--lora-modules: the name ", Quoted(one->name), " must be UTF-8 of at most ",
+                       kMaxLoraNameBytes, " bytes without control characters"));
+    }
   }
   return absl::OkStatus();
 }
@@ -108,6 +133,7 @@ absl::Status Validate(const ServerConfig& config) {
   }
   TANDEM_RETURN_IF_ERROR(CheckDraftModel(config));
   TANDEM_RETURN_IF_ERROR(CheckWorkersGuess(config));
+  TANDEM_RETURN_IF_ERROR(CheckLoraModules(config.worker.model.lora_modules));
   TANDEM_RETURN_IF_ERROR(WorkerCpus(config).status());
   return CheckPorts(config);
 }

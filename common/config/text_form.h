@@ -3,7 +3,7 @@
 //
 // bool, integers, floating point, strings, Duration ("60s", "500ms", or seconds), ByteSize, enums
 // with EnumNames, optionals of these (empty text: no value, but of strings), and lists (numbers
-// separated by commas; of strings one per text).
+// separated by commas, empty text: none; of strings one per text).
 #ifndef TANDEM_COMMON_CONFIG_TEXT_FORM_H_
 #define TANDEM_COMMON_CONFIG_TEXT_FORM_H_
 
@@ -85,6 +85,7 @@ bool FromText(std::string_view text, std::vector<T>& values) {
     values.emplace_back(text);
     return true;
   } else {
+    if (text.empty()) return true;
     for (const std::string_view part : SplitList(text)) {
       T value{};
       if (!FromText(part, value)) return false;

@@ -16,6 +16,7 @@ struct WorkerAssignment {
   int32_t size = 1;
   uint64_t model_fingerprint = 0;      // of the file that the coordinator read; 0: not compared
   uint64_t draft_fingerprint = 0;      // likewise, of the draft model's
+  uint64_t adapters_fingerprint = 0;   // likewise, of all adapters in order
   int32_t device_index = 0;            // among the devices visible to the worker
   uint64_t kv_cache_bytes = 0;         // this rank's; 0: by its device's memory, or num_kv_blocks
   CpuSet cpus{};                       // that its threads run on; empty: any
@@ -25,8 +26,9 @@ struct WorkerAssignment {
   bool SameWeights(const WorkerAssignment& other) const {
     return rank == other.rank && size == other.size &&
            model_fingerprint == other.model_fingerprint &&
-           draft_fingerprint == other.draft_fingerprint && device_index == other.device_index &&
-           cpus == other.cpus;
+           draft_fingerprint == other.draft_fingerprint &&
+           adapters_fingerprint == other.adapters_fingerprint &&
+           device_index == other.device_index && cpus == other.cpus;
   }
 };
 

@@ -13,9 +13,14 @@ namespace tandem::gguf {
 namespace keys {
 
 inline constexpr std::string_view kArchitecture = "general.architecture";
+inline constexpr std::string_view kType = "general.type";
 inline constexpr std::string_view kName = "general.name";
 inline constexpr std::string_view kAlignment = "general.alignment";
 inline constexpr std::string_view kFileType = "general.file_type";
+
+inline constexpr std::string_view kAdapterType = "adapter.type";
+inline constexpr std::string_view kAdapterLoraAlpha = "adapter.lora.alpha";
+inline constexpr std::string_view kAdapterInvocation = "adapter.alora.invocation_tokens";
 
 inline constexpr std::string_view kPoolingType = "{arch}.pooling_type";
 inline constexpr std::string_view kContextLength = "{arch}.context_length";

@@ -1,8 +1,6 @@
 #include "common/model/check_tensors.h"
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,25 +12,6 @@
 
 namespace tandem::model {
 namespace {
-
-// A parsed tensor name: "blk.12.attn_q.weight" is layer 12 of "blk.{L}.attn_q.weight".
-struct ParsedName {
-  std::string pattern;
-  std::optional<uint32_t> layer;
-};
-
-ParsedName ParseName(std::string_view name) {
-  constexpr std::string_view kPrefix = "blk.";
-  const ParsedName whole{std::string(name), std::nullopt};
-  if (name.substr(0, kPrefix.size()) != kPrefix) return whole;
-  const char* const begin = name.data() + kPrefix.size();
-  const char* const end = name.data() + name.size();
-  uint32_t layer = 0;
-  const auto parsed = std::from_chars(begin, end, layer);
-  // Only the spelling of TensorName is accepted.
-  if (parsed.ec != std::errc() || (*begin == '0' && parsed.ptr != begin + 1)) return whole;
-  return {absl::StrCat("blk.{L}", Sv({parsed.ptr, static_cast<size_t>(end - parsed.ptr)})), layer};
-}
 
 const TensorRow* FindRow(const Architecture& architecture, const ParsedName& name) {
   for (const TensorRow& row : architecture.tensors) {
@@ -157,7 +136,7 @@ absl::Status ProbeFeatures(const gguf::File& file, const Architecture& architect
   const uint64_t blocks = uint64_t{spec.num_layers} + spec.num_draft_layers;
   const uint32_t loaded = spec.NumLoadedLayers();
   for (const gguf::TensorInfo& tensor : file.tensors()) {
-    const ParsedName name = ParseName(tensor.name);
+    const ParsedName name = ParseTensorName(tensor.name);
     if (name.layer.has_value() && *name.layer >= loaded && *name.layer < blocks) continue;
     const TensorRow* row = FindRow(architecture, name);
     if (row == nullptr) {

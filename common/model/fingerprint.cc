@@ -13,4 +13,12 @@ uint64_t ModelFingerprint(const gguf::File& file) {
   return hash == 0 ? 1 : hash;
 }
 
+uint64_t AddContents(uint64_t before, const gguf::File& file) {
+  uint64_t hash = before;
+  for (const gguf::FilePart& part : file.parts()) {
+    hash = XXH3_64bits_withSeed(part.bytes.data(), part.bytes.size(), hash);
+  }
+  return hash == 0 ? 1 : hash;
+}
+
 }  // namespace tandem::model

@@ -13,6 +13,10 @@ namespace tandem::model {
 // but does not detect files that differ only in weights. Never 0.
 uint64_t ModelFingerprint(const gguf::File& file);
 
+// Of whole files in order, which are read: `before` is that of those before this one, 0 if it is
+// the first. Never 0.
+uint64_t AddContents(uint64_t before, const gguf::File& file);
+
 }  // namespace tandem::model
 
 #endif  // TANDEM_COMMON_MODEL_FINGERPRINT_H_

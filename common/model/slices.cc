@@ -12,7 +12,7 @@ namespace tandem::model {
 namespace {
 
 using Run = WeightSlice::Run;
-using Runs = std::vector<Run>;
+using Runs = TensorPart::Runs;
 
 // The value heads of the rank's key heads.
 std::vector<Range> ValueHeads(const ModelSpec& spec, const ShardPlan& plan) {
@@ -91,12 +91,6 @@ Runs PartOf(const ModelSpec& spec, const ShardPlan& plan, Extent extent, uint32_
   return runs;
 }
 
-uint64_t Count(const Runs& runs) {
-  uint64_t count = 0;
-  for (const Run& run : runs) count += run.end - run.begin;
-  return count;
-}
-
 // Runs of columns are gathered in whole blocks.
 absl::Status CheckRuns(const WeightSlice& slice) {
   const uint64_t block = tensor::Traits(slice.type).block_values;
@@ -146,27 +140,42 @@ absl::Status VisitRow(const gguf::File& file, const ModelSpec& spec, const Shard
 
 }  // namespace
 
-WeightSlice SliceTensor(const gguf::TensorInfo& tensor, const Architecture& architecture,
-                        const TensorRow& row, int layer, const ModelSpec& spec,
-                        const ShardPlan& plan) {
+uint64_t TensorPart::Count(const Runs& runs) {
+  uint64_t count = 0;
+  for (const Run& run : runs) count += run.end - run.begin;
+  return count;
+}
+
+TensorPart PartOfTensor(const Architecture& architecture, const TensorRow& row, int layer,
+                        const ModelSpec& spec, const ShardPlan& plan) {
   const uint32_t sized_as = layer < 0 ? 0 : layer;
   const Placement place = Place(spec, architecture.tensors, row, sized_as);
   const ShardRule rule = RuleOf(row, plan);
-  const Runs row_runs = PartOf(spec, plan, row.rows, sized_as, rule == ShardRule::kRows,
-                               place.first_row, row.interleaved ? place.unit_rows : 0);
-  const Runs col_runs = PartOf(spec, plan, row.cols, sized_as, rule == ShardRule::kCols,
-                               place.first_col, /*stride=*/0);
+  return {.tensor = place,
+          .rows = PartOf(spec, plan, row.rows, sized_as, rule == ShardRule::kRows, place.first_row,
+                         row.interleaved ? place.unit_rows : 0),
+          .cols = PartOf(spec, plan, row.cols, sized_as, rule == ShardRule::kCols, place.first_col,
+                         /*stride=*/0)};
+}
+
+WeightSlice SliceTensor(const gguf::TensorInfo& tensor, const Architecture& architecture,
+                        const TensorRow& row, int layer, const ModelSpec& spec,
+                        const ShardPlan& plan) {
+  const TensorPart part = PartOfTensor(architecture, row, layer, spec, plan);
+  const Placement& place = part.tensor;
+  const Runs& row_runs = part.rows;
+  const Runs& col_runs = part.cols;
   const bool scattered = row_runs.size() > 1 || col_runs.size() > 1;
   const uint64_t block = tensor::Traits(tensor.type).block_values;
   // Whole blocks that overlap the columns: a block on a boundary is kept by both ranks.
-  const Run cols = scattered ? Run{0, Count(col_runs)} : col_runs[0];
+  const Run cols = scattered ? Run{0, TensorPart::Count(col_runs)} : col_runs[0];
   const Run kept = {cols.begin / block * block, (cols.end + block - 1) / block * block};
 
   WeightSlice slice;
   slice.role = row.role;
   slice.layer = layer;
   slice.type = tensor.type;
-  slice.rows = Count(row_runs);
+  slice.rows = TensorPart::Count(row_runs);
   slice.cols = kept.end - kept.begin;
   slice.row_stride_bytes = tensor::RowBytes(tensor.type, place.cols);
   slice.col_begin = cols.begin - kept.begin;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -11,6 +12,7 @@
 #include "common/model/architecture.h"
 #include "common/model/shard.h"
 #include "common/model/spec.h"
+#include "common/model/tensor_row.h"
 #include "common/model/weights.h"
 
 namespace tandem::model {
@@ -21,6 +23,20 @@ namespace tandem::model {
 // returns it. INVALID_ARGUMENT if `spec` was not built from `file`.
 absl::Status ForEachSlice(const gguf::File& file, const ModelSpec& spec, const ShardPlan& plan,
                           const std::function<absl::Status(const WeightSlice&)>& visit);
+
+// A rank's rows and columns of the tensor that holds a row of the architecture's table, as they lie
+// in that tensor.
+struct TensorPart {
+  using Runs = std::vector<WeightSlice::Run>;
+  Placement tensor;
+  Runs rows;
+  Runs cols;
+
+  // Rows or columns of all runs.
+  static uint64_t Count(const Runs& runs);
+};
+TensorPart PartOfTensor(const Architecture& architecture, const TensorRow& row, int layer,
+                        const ModelSpec& spec, const ShardPlan& plan);
 
 // One rank's part of one row of the architecture's table. REQUIRES: the tensor has the shape of
 // Place().

@@ -1,5 +1,7 @@
 #include "common/model/tensor_row.h"
 
+#include <charconv>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/check.h"
@@ -69,6 +71,18 @@ bool IsOne(Extent extent) { return extent.major == Dim::kOne && extent.minor == 
 
 std::string TensorName(const TensorRow& row, int layer) {
   return absl::StrReplaceAll(Sv(row.pattern), {{"{L}", absl::StrCat(layer)}});
+}
+
+ParsedName ParseTensorName(std::string_view name) {
+  constexpr std::string_view kPrefix = "blk.";
+  const ParsedName whole{std::string(name), std::nullopt};
+  if (!name.starts_with(kPrefix)) return whole;
+  const char* const begin = name.data() + kPrefix.size();
+  const char* const end = name.data() + name.size();
+  uint32_t layer = 0;
+  const auto parsed = std::from_chars(begin, end, layer);
+  if (parsed.ec != std::errc() || (*begin == '0' && parsed.ptr != begin + 1)) return whole;
+  return {absl::StrCat("blk.{L}", Sv({parsed.ptr, static_cast<size_t>(end - parsed.ptr)})), layer};
 }
 
 uint64_t SizeOf(const ModelSpec& spec, Dim dim, uint32_t layer) {

@@ -6,6 +6,7 @@
 #define TANDEM_COMMON_MODEL_TENSOR_ROW_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -93,6 +94,14 @@ struct TensorRow {
 // "blk.3.attn_q.weight" from "blk.{L}.attn_q.weight" and 3. `layer` is not used if the pattern has
 // no "{L}".
 std::string TensorName(const TensorRow& row, int layer);
+
+// A tensor's name taken apart: "blk.12.attn_q.weight" is layer 12 of "blk.{L}.attn_q.weight". Only
+// the spelling of TensorName has a layer.
+struct ParsedName {
+  std::string pattern;
+  std::optional<uint32_t> layer;
+};
+ParsedName ParseTensorName(std::string_view name);
 
 // The value of a symbol or an extent in a layer of a spec (any layer, for what is of none).
 // Validate() bounds the sizes, so products fit.

@@ -21,7 +21,7 @@ constexpr size_t kStepBytes = 2 * sizeof(uint64_t) + 4 * sizeof(uint32_t);
 constexpr size_t kGroupBytes = 3 * sizeof(uint32_t);
 constexpr size_t kRowBytes = 5 * sizeof(uint32_t);
 constexpr size_t kSamplingBytes = 9 * sizeof(uint32_t) + 2 * sizeof(uint64_t);
-static_assert(sizeof(SequenceEntry) == 28, "sequences are copied as in memory");
+static_assert(sizeof(SequenceEntry) == 32, "sequences are copied as in memory");
 static_assert(sizeof(TableDelta) == 12, "deltas are copied as in memory");
 static_assert(sizeof(LogitAdjustment) == 16, "adjustments are copied as in memory");
 static_assert(sizeof(TokenReference) == 8, "references are copied as in memory");

@@ -43,6 +43,7 @@ struct SequenceEntry {
   // Its last tokens that the workers guess in this step, where zeros stand.
   // docs/decisions/0029-draft-models.md
   uint32_t num_drafts = 0;
+  uint32_t adapter = 0;  // 1 + its adapter's number among --lora-modules; 0: the model alone
   bool operator==(const SequenceEntry&) const = default;
 };
 

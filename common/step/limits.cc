@@ -20,6 +20,7 @@ StepLimits StepLimits::Of(const config::WorkerConfig& config) {
           .max_seqs = config.limits.max_num_seqs,
           .max_model_len = config.model.spec.max_model_len,
           .block_size = config.cache.block_size,
+          .num_adapters = static_cast<uint32_t>(config.model.lora_modules.size()),
           .max_result_bytes = config.transport.max_result_bytes.bytes};
 }
 

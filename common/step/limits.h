@@ -50,6 +50,7 @@ struct StepLimits {
   std::vector<kv::Window> windows{};   // per KV group; empty: none has one
   // Of recurrent states; none: the model has no such states.
   std::optional<uint32_t> num_snapshots{};
+  uint32_t num_adapters = 0;    // loaded
   bool workers_guess = false;   // by a draft model or the draft head
   size_t max_result_bytes = 0;  // the largest StepResult on the wire
 

@@ -19,7 +19,7 @@
 namespace tandem::step {
 
 inline constexpr uint32_t kMagic = 0x504d4454;  // "TDMP"
-inline constexpr uint32_t kVersion = 10;
+inline constexpr uint32_t kVersion = 11;
 inline constexpr size_t kFrameHeaderBytes = 3 * sizeof(uint32_t);    // magic, version, kind
 inline constexpr size_t kSectionHeaderBytes = 2 * sizeof(uint32_t);  // tag, length
 

@@ -77,6 +77,10 @@ absl::Status ValidateSequence(const StepDescriptor& step, const StepLimits& limi
     return Invalid("sequence ", s, " has context length ", seq.context_len, ", needed ",
                    seq.query_len, "..", limits.max_model_len);
   }
+  if (seq.adapter > limits.num_adapters) {
+    return Invalid("sequence ", s, " has adapter ", seq.adapter, ", there are ",
+                   limits.num_adapters);
+  }
   if (step.kind == StepKind::kDecode && seq.query_len != 1) {
     return Invalid("sequence ", s, " has ", seq.query_len, " tokens in a decode step");
   }

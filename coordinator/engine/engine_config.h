@@ -19,8 +19,9 @@ struct EngineConfig {
   SchedulerConfig scheduler;
   KvCacheConfig kv_cache;  // block counts from the workers (minimum over ranks)
   uint32_t vocab_size = 0;
-  uint32_t hidden_size = 0;  // 0: no embeddings
-  Epoch epoch{1};            // of the worker group
+  uint32_t hidden_size = 0;   // 0: no embeddings
+  uint32_t num_adapters = 0;  // that requests may name
+  Epoch epoch{1};             // of the worker group
   // Requests that may wait besides the max_num_seqs running; more are rejected.
   uint32_t max_queued_requests = 1024;
   // Prompt tokens of requests without a token yet; a request that would exceed them is rejected,

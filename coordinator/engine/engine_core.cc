@@ -148,6 +148,7 @@ absl::Status EngineCore::FillPipeline() {
     watch.Lap(timings_.schedule_ns);
     submitted.scheduled = watch.last();
     if (step.plan.entries.empty()) return absl::OkStatus();
+    if (config_.num_adapters > 0) GroupByAdapter(step.plan);
     NoteScheduled(step.plan, watch.last());
     if (!spare_.empty()) {
       step.descriptor = std::move(spare_.back());

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
 #include "coordinator/engine/logit_adjuster.h"
 #include "coordinator/engine/request.h"
@@ -33,7 +35,7 @@ struct Generation : Sequence {
     }
     next_scored = scored_from;
     next_pooled = pooled_from;
-    prefix_hashes.salt = request.cache_salt;
+    prefix_hashes.salt = SaltOf(request);
     most_tokens = prompt_len + std::min(request.sampling.max_tokens, UINT32_MAX - prompt_len);
     priority = request.priority;
     if (request.sampling.grammar != nullptr) {
@@ -94,6 +96,13 @@ struct Generation : Sequence {
     // The row before an id that ends it draws that id.
     const auto end = std::ranges::find_if(drafts, [&](TokenId token) { return IsEnd(token); });
     drafts.erase(end, drafts.end());
+  }
+
+  // What K and V of its prompt depend on besides tokens. The salts of requests with an adapter
+  // begin as no text of a client does: 0xff is never in UTF-8.
+  static std::string SaltOf(const Request& request) {
+    if (request.adapter == 0) return request.cache_salt;
+    return absl::StrCat("\xff", request.adapter, ":", request.cache_salt);
   }
 
   // Whether the id ends the generation wherever it is drawn.

@@ -117,6 +117,7 @@ struct Request {
   std::vector<TokenId> targets{};
   Sampling sampling;
   std::string cache_salt{};  // prefixes are shared only with requests of the same salt
+  uint32_t adapter = 0;      // step::SequenceEntry::adapter
   // On the engine's clock. Nobody waits for an answer after it: the request ends then with
   // DEADLINE_EXCEEDED.
   TimePoint deadline = TimePoint::max();

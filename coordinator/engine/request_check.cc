@@ -131,6 +131,10 @@ absl::Status RequestCheck::Check(const Request& request) const {
                                                    ", it must be from ", -kMostPriority, " to ",
                                                    kMostPriority));
   }
+  if (request.adapter > num_adapters_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("adapter is number ", request.adapter, ", there are ", num_adapters_));
+  }
   if (request.generates()) {
     TANDEM_RETURN_IF_ERROR(CheckSampling(request.sampling));
   } else {

@@ -25,6 +25,7 @@ class RequestCheck {
   explicit RequestCheck(const EngineConfig& config)
       : admission_(config.scheduler, config.kv_cache),
         vocab_size_(config.vocab_size),
+        num_adapters_(config.num_adapters),
         pools_(config.MaxPools() > 0) {}
 
   // INVALID_ARGUMENT naming the field, the found and the allowed value.
@@ -35,6 +36,7 @@ class RequestCheck {
 
   const Admission admission_;
   const uint32_t vocab_size_;
+  const uint32_t num_adapters_;
   const bool pools_;
 };
 

@@ -108,6 +108,12 @@ void AddSampledRow(Generation& generation, const PlanEntry& entry, uint32_t inde
 
 }  // namespace
 
+void GroupByAdapter(Plan& plan) {
+  std::ranges::stable_sort(plan.entries, {}, [](const PlanEntry& entry) {
+    return std::pair(entry.phase != Phase::kDecode, GenerationOf(*entry.sequence).request.adapter);
+  });
+}
+
 void StepBuilder::Build(const Plan& plan, step::StepDescriptor& out) const {
   Clear(out);
   out.kind = KindOf(plan);
@@ -154,7 +160,8 @@ void StepBuilder::AddEntry(const PlanEntry& entry, bool may_draft,
                            .load_snapshot = entry.load_snapshot,
                            .save_snapshot = entry.save_snapshot,
                            .save_after = entry.save_after,
-                           .num_drafts = generation.drafts_on_workers() ? entry.num_drafts : 0});
+                           .num_drafts = generation.drafts_on_workers() ? entry.num_drafts : 0,
+                           .adapter = generation.request.adapter});
   AddTables(entry, out);
   AddScoredRows(generation, entry, out);
   AddPool(generation, entry, out);

@@ -13,6 +13,10 @@
 
 namespace tandem::coordinator {
 
+// Puts sequences with the same adapter side by side, which workers multiply together; decodes stay
+// first.
+void GroupByAdapter(Plan& plan);
+
 class StepBuilder {
  public:
   // `guesses`: the workers have a draft model or head that guesses for this engine.

@@ -45,6 +45,10 @@ absl::StatusOr<config::WorkerConfig> Resolve(const config::ServerConfig& config,
   config::WorkerConfig worker = config.worker;
   worker.model.path = model.path;
   if (model.draft != nullptr) worker.model.draft_path = model.draft->path;
+  worker.model.lora_modules.clear();
+  for (const AdapterFile& adapter : model.adapters) {
+    worker.model.lora_modules.push_back(adapter.module);
+  }
   uint32_t& max_model_len = worker.model.spec.max_model_len;
   if (max_model_len == 0) max_model_len = model.spec.context_length;
   if (max_model_len > model.spec.context_length) {
@@ -77,8 +81,14 @@ absl::StatusOr<config::WorkerConfig> Resolve(const config::ServerConfig& config,
   return worker;
 }
 
-std::vector<config::WorkerAssignment> MakeAssignments(Epoch epoch, uint64_t model_fingerprint,
-                                                      uint64_t draft_fingerprint,
+// Of the files that ranks read.
+struct Fingerprints {
+  uint64_t model = 0;
+  uint64_t draft = 0;
+  uint64_t adapters = 0;
+};
+
+std::vector<config::WorkerAssignment> MakeAssignments(Epoch epoch, const Fingerprints& files,
                                                       const std::vector<uint64_t>& kv_bytes,
                                                       const std::vector<CpuSet>& cpus,
                                                       const std::vector<int>& local_ranks) {
@@ -87,8 +97,9 @@ std::vector<config::WorkerAssignment> MakeAssignments(Epoch epoch, uint64_t mode
     ranks.push_back({.epoch = epoch,
                      .rank = static_cast<int32_t>(rank),
                      .size = static_cast<int32_t>(kv_bytes.size()),
-                     .model_fingerprint = model_fingerprint,
-                     .draft_fingerprint = draft_fingerprint,
+                     .model_fingerprint = files.model,
+                     .draft_fingerprint = files.draft,
+                     .adapters_fingerprint = files.adapters,
                      .device_index = local_ranks[rank],
                      .kv_cache_bytes = kv_bytes[rank],
                      .cpus = cpus.empty() ? CpuSet() : cpus[rank]});
@@ -102,6 +113,7 @@ ModelSizes SizesOf(const ModelFile& model) {
     sizes.draft = &model.draft->spec;
     sizes.bytes += model.draft->stamps.TotalBytes();
   }
+  for (const AdapterFile& one : model.adapters) sizes.adapters.push_back(one.adapter.get());
   return sizes;
 }
 
@@ -164,11 +176,12 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
                             ReadTokenFile("--worker-token-file", config.cluster.worker_token_file));
   }
 
-  const uint64_t draft_fingerprint = model.draft == nullptr ? 0 : model.draft->fingerprint;
-  const auto assign = [fingerprint = model.fingerprint, draft_fingerprint, kv_bytes, cpus](
-                          Epoch epoch, const std::vector<std::string>& host_ids) {
-    return MakeAssignments(epoch, fingerprint, draft_fingerprint, kv_bytes, cpus,
-                           LocalRanks(host_ids));
+  const Fingerprints files{.model = model.fingerprint,
+                           .draft = model.draft == nullptr ? 0 : model.draft->fingerprint,
+                           .adapters = model.adapters_fingerprint};
+  const auto assign = [files, kv_bytes, cpus](Epoch epoch,
+                                              const std::vector<std::string>& host_ids) {
+    return MakeAssignments(epoch, files, kv_bytes, cpus, LocalRanks(host_ids));
   };
   TANDEM_ASSIGN_OR_RETURN(workers.supervisor,
                           Supervisor::Start({.cluster = cluster_options,

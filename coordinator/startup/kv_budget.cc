@@ -43,6 +43,23 @@ absl::StatusOr<uint64_t> WithoutWeights(const config::DeviceConfig& device, uint
   return available_bytes - model_bytes;
 }
 
+// What the adapters of all ranks leave of `available_bytes`.
+absl::StatusOr<uint64_t> WithoutAdapters(const ModelSizes& model,
+                                         const std::vector<model::ShardPlan>& plans,
+                                         uint64_t available_bytes) {
+  uint64_t bytes = 0;
+  for (const model::Adapter* const adapter : model.adapters) {
+    for (const auto& plan : plans) bytes += model::AdapterBytes(*adapter, model.spec, plan);
+  }
+  if (bytes > available_bytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the adapters of --lora-modules need ", model::HumanBytes(bytes),
+                     " of memory over all ranks, beside the weights only ",
+                     model::HumanBytes(available_bytes), " are free"));
+  }
+  return available_bytes - bytes;
+}
+
 // What the recurrent states of all ranks leave of `available_bytes`.
 absl::StatusOr<uint64_t> WithoutStates(const config::WorkerConfig& config,
                                        const model::ModelSpec& spec,
@@ -85,6 +102,7 @@ absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const config::WorkerConfig&
   if (!on_device) {
     TANDEM_ASSIGN_OR_RETURN(available_bytes,
                             WithoutWeights(config.device, model.bytes, available_bytes));
+    TANDEM_ASSIGN_OR_RETURN(available_bytes, WithoutAdapters(model, plans, available_bytes));
     TANDEM_ASSIGN_OR_RETURN(available_bytes, WithoutStates(config, spec, plans, available_bytes));
   }
   // The worker computes it from its device's memory.

@@ -66,6 +66,7 @@ EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
   }
   config.vocab_size = spec.vocab_size;
   config.hidden_size = spec.hidden_size;
+  config.num_adapters = static_cast<uint32_t>(worker.model.lora_modules.size());
   config.epoch = epoch;
   config.max_queued_requests = scheduling.max_queued_requests;
   config.max_queued_tokens = scheduling.max_queued_tokens;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/hub/hub.h"
 #include "common/model/build_spec.h"
@@ -73,11 +74,31 @@ absl::StatusOr<std::shared_ptr<const ModelFile>> OpenDraft(const config::ModelCo
   return std::make_shared<const ModelFile>(std::move(found));
 }
 
-// As Opened, with the draft model in the part of the result that `file_of` names, if there is one.
+absl::Status AddAdapters(const config::ModelConfig& config, ModelFile& model) {
+  for (const config::LoraModule& module : config.lora_modules) {
+    absl::StatusOr<model::Adapter> adapter = model::OpenAdapter(module.path, model.spec);
+    if (!adapter.ok()) return Annotate(adapter.status(), module.path);
+    const std::string path = Absolute(module.path);
+    if (path.find(',') != std::string::npos) {
+      return absl::InvalidArgumentError(absl::StrCat("--lora-modules: the path ", path,
+                                                     " has a comma, which separates adapters"));
+    }
+    model.adapters_fingerprint = model::AddContents(model.adapters_fingerprint, adapter->file);
+    model.adapters.push_back(
+        {.module = {.name = module.name, .path = path},
+         .stamps = StampsOf(adapter->file, path),
+         .adapter = std::make_shared<const model::Adapter>(*std::move(adapter))});
+  }
+  return absl::OkStatus();
+}
+
+// As Opened, with adapters and the draft model in the part of the result that `file_of` names, if
+// there are any.
 template <typename Read, typename FileOf>
-auto OpenedWithDraft(const config::ModelConfig& config, const Read& read, const FileOf& file_of)
+auto OpenedWithOthers(const config::ModelConfig& config, const Read& read, const FileOf& file_of)
     -> decltype(read(std::declval<const gguf::File&>())) {
   TANDEM_ASSIGN_OR_RETURN(auto result, Opened(config.path, read));
+  TANDEM_RETURN_IF_ERROR(AddAdapters(config, file_of(result)));
   if (config.draft_path.empty()) return result;
   const absl::StatusOr<gguf::File> file = gguf::File::Open(config.path);
   if (!file.ok()) return Annotate(file.status(), config.path);
@@ -90,7 +111,11 @@ auto OpenedWithDraft(const config::ModelConfig& config, const Read& read, const 
 
 std::string ModelFile::Changes() const {
   std::string changes = stamps.Changes();
-  return changes.empty() && draft != nullptr ? draft->Changes() : changes;
+  if (changes.empty() && draft != nullptr) changes = draft->Changes();
+  for (const AdapterFile& adapter : adapters) {
+    if (changes.empty()) changes = adapter.stamps.Changes();
+  }
+  return changes;
 }
 
 absl::StatusOr<ServedModel> ReadServedModel(const gguf::File& file,
@@ -104,7 +129,7 @@ absl::StatusOr<ServedModel> ReadServedModel(const gguf::File& file,
 absl::StatusOr<ServedModel> OpenServedModel(const config::ModelConfig& config,
                                             const std::function<bool()>& cancelled) {
   TANDEM_ASSIGN_OR_RETURN(const config::ModelConfig local, Fetched(config, cancelled));
-  return OpenedWithDraft(
+  return OpenedWithOthers(
       local, [&](const gguf::File& file) { return ReadServedModel(file, local); },
       [](ServedModel& served) -> ModelFile& { return served.file; });
 }
@@ -112,7 +137,7 @@ absl::StatusOr<ServedModel> OpenServedModel(const config::ModelConfig& config,
 absl::StatusOr<ModelFile> OpenModelFile(const config::ModelConfig& config,
                                         const std::function<bool()>& cancelled) {
   TANDEM_ASSIGN_OR_RETURN(const config::ModelConfig local, Fetched(config, cancelled));
-  return OpenedWithDraft(
+  return OpenedWithOthers(
       local, [&](const gguf::File& file) { return ReadModelFile(file, local); },
       [](ModelFile& model) -> ModelFile& { return model; });
 }

@@ -7,15 +7,24 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/config/model_config.h"
 #include "common/gguf/file.h"
+#include "common/model/adapter.h"
 #include "common/model/spec.h"
 #include "common/tokenizer/tokenizer.h"
 #include "coordinator/startup/file_stamps.h"
 
 namespace tandem::coordinator {
+
+// A LoRA adapter of the model.
+struct AdapterFile {
+  config::LoraModule module;  // with an absolute path
+  FileStamps stamps{};
+  std::shared_ptr<const model::Adapter> adapter{};
+};
 
 struct ModelFile {
   std::string path;  // absolute: workers may have another working directory
@@ -23,8 +32,10 @@ struct ModelFile {
   uint64_t fingerprint = 0;
   FileStamps stamps{};                       // as the file was then
   std::shared_ptr<const ModelFile> draft{};  // its draft model; null: none is configured
+  std::vector<AdapterFile> adapters{};       // in the order of --lora-modules
+  uint64_t adapters_fingerprint = 0;         // of all of them; 0: there are none
 
-  // FileStamps::Changes of both.
+  // FileStamps::Changes of all files.
   std::string Changes() const;
 };
 
@@ -40,7 +51,8 @@ absl::StatusOr<ServedModel> ReadServedModel(const gguf::File& file,
                                             const config::ModelConfig& config);
 
 // The same from the file's path; a model named hf:OWNER/REPO[:QUANT] is fetched first, until
-// `cancelled`, which is polled. With its draft model, which model::CheckDraftModel has passed.
+// `cancelled`, which is polled. With its draft model, which model::CheckDraftModel has passed, and
+// its adapters, which model::ReadAdapter has.
 // Errors carry the path or the name.
 absl::StatusOr<ServedModel> OpenServedModel(
     const config::ModelConfig& config,

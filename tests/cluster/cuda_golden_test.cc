@@ -34,11 +34,13 @@ class CudaGoldenTest : public ::testing::TestWithParam<Parameters> {
     const auto& [name, ranks] = GetParam();
     const CudaWorker worker = FindCudaWorker(ranks);
     if (!worker.missing.empty()) GTEST_SKIP() << worker.missing;
-    run_.emplace(ReadArchGolden(name));
+    run_.emplace(Read(name));
     run_->options.worker.device.device = config::Device::kCuda;
     run_->options.cluster.worker_binary = worker.binary;
     run_->options.cluster.tensor_parallel_size = ranks;
   }
+
+  virtual GoldenModel Read(const std::string& name) const { return ReadArchGolden(name); }
 
   void TearDown() override {
     if (!run_.has_value() || run_->largest_diff() < 0) return;
@@ -49,6 +51,18 @@ class CudaGoldenTest : public ::testing::TestWithParam<Parameters> {
 
   std::optional<GoldenRun> run_;
 };
+
+// With a LoRA adapter.
+class CudaLoraGoldenTest : public CudaGoldenTest {
+ protected:
+  GoldenModel Read(const std::string& name) const override { return ReadLoraGolden(name); }
+};
+
+TEST_P(CudaLoraGoldenTest, LogitsAndGreedyTokens) { run_->CheckLogits(); }
+
+INSTANTIATE_TEST_SUITE_P(Models, CudaLoraGoldenTest,
+                         ::testing::Values(Parameters("llama", 2), Parameters("phi3", 1)),
+                         TestName);
 
 TEST_P(CudaGoldenTest, LogitsAndGreedyTokens) { run_->CheckLogits(); }
 

@@ -47,7 +47,7 @@ absl::StatusOr<std::unique_ptr<EngineDriver>> EngineDriver::Start(
 }
 
 Output& EngineDriver::Add(std::vector<TokenId> prompt, const coordinator::Sampling& sampling,
-                          bool want_logits) {
+                          bool want_logits, uint32_t adapter) {
   outputs_.push_back(std::make_unique<Output>());
   Output& output = *outputs_.back();
   coordinator::Request request;
@@ -56,6 +56,7 @@ Output& EngineDriver::Add(std::vector<TokenId> prompt, const coordinator::Sampli
   request.sampling = sampling;
   request.stream = std::make_shared<Recorder>(output);
   request.want_logits = want_logits;
+  request.adapter = adapter;
   if (want_logits) request.logits_sink = &output.logits;
   core_->Add(std::move(request), outputs_.size());
   return output;

@@ -33,7 +33,7 @@ class EngineDriver {
 
   // Adds a request; its output grows as steps run. The output lives as long as the driver.
   Output& Add(std::vector<TokenId> prompt, const coordinator::Sampling& sampling,
-              bool want_logits = false);
+              bool want_logits = false, uint32_t adapter = 0);
   // Steps until every request has ended, checking the engine's integrity after each step.
   absl::Status RunAll();
 

@@ -65,6 +65,14 @@ GoldenModel ReadArchGolden(const std::string& name) {
           .cases = ReadCases(index.at("cases"), folder, index.at("vocab").get<size_t>())};
 }
 
+GoldenModel ReadLoraGolden(const std::string& name) {
+  const std::string folder = GoldenPath("lora/" + name);
+  const Json index = ReadJson(folder + "/cases.json");
+  return {.path = GoldenPath("arch/" + name + "/model.gguf"),
+          .adapter = folder + "/adapter.gguf",
+          .cases = ReadCases(index.at("cases"), folder, index.at("vocab").get<size_t>())};
+}
+
 GoldenModel ReadQuantGolden(const std::string& file) {
   const std::string folder = GoldenPath("quant/models");
   const Json index = ReadJson(folder + "/cases.json");

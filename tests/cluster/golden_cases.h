@@ -27,6 +27,7 @@ struct GoldenCase {
 
 struct GoldenModel {
   std::string path;
+  std::string adapter{};  // path of the adapter that the cases are of; empty: of the model alone
   std::vector<GoldenCase> cases;
   double reference_rms =
       0;  // quant/models: by how much the reference engine, on this file, misses the stored logits
@@ -34,6 +35,8 @@ struct GoldenModel {
 
 // `name` such as "llama". Fails the process' tests loudly when the files are not there.
 GoldenModel ReadArchGolden(const std::string& name);
+// The same model with the adapter of tests/golden/lora.
+GoldenModel ReadLoraGolden(const std::string& name);
 // `file` such as "Q8_0.gguf".
 GoldenModel ReadQuantGolden(const std::string& file);
 

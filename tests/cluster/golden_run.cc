@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "common/base/status.h"
+
 namespace tandem::testing {
 namespace {
 
@@ -21,10 +23,19 @@ double MaxAbsDiff(const std::vector<float>& a, const std::vector<float>& b) {
 }  // namespace
 
 GoldenRun::GoldenRun(GoldenModel golden)
-    : options(TestServerConfig(golden.path)), golden_(std::move(golden)) {}
+    : options(TestServerConfig(golden.path)), golden_(std::move(golden)) {
+  if (golden_.adapter.empty()) return;
+  options.worker.model.lora_modules = {{.name = "golden", .path = golden_.adapter}};
+}
+
+absl::StatusOr<std::unique_ptr<WorkerDriver>> GoldenRun::Start() const {
+  TANDEM_ASSIGN_OR_RETURN(auto driver, WorkerDriver::Start(options));
+  driver->adapter = golden_.adapter.empty() ? 0 : 1;
+  return driver;
+}
 
 void GoldenRun::CheckLogits() {
-  auto driver = WorkerDriver::Start(options);
+  auto driver = Start();
   ASSERT_TRUE(driver.ok()) << driver.status();
   for (const GoldenCase& one : golden_.cases) {
     for (uint32_t chunk : {256u, 5u}) CheckPrefill(**driver, one, chunk);
@@ -33,7 +44,7 @@ void GoldenRun::CheckLogits() {
 }
 
 void GoldenRun::CheckGreedy() {
-  auto driver = WorkerDriver::Start(options);
+  auto driver = Start();
   ASSERT_TRUE(driver.ok()) << driver.status();
   for (const GoldenCase& one : golden_.cases) CheckTokens(**driver, one);
 }

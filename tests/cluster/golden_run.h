@@ -3,8 +3,10 @@
 #ifndef TANDEM_TESTS_CLUSTER_GOLDEN_RUN_H_
 #define TANDEM_TESTS_CLUSTER_GOLDEN_RUN_H_
 
+#include <memory>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "tests/cluster/golden_cases.h"
 #include "tests/cluster/worker_driver.h"
 
@@ -28,6 +30,7 @@ class GoldenRun {
   double largest_diff() const { return largest_diff_; }
 
  private:
+  absl::StatusOr<std::unique_ptr<WorkerDriver>> Start() const;
   void CheckPrefill(WorkerDriver& driver, const GoldenCase& one, uint32_t chunk);
   void CheckTokens(WorkerDriver& driver, const GoldenCase& one);
 

@@ -30,11 +30,13 @@ class ArchGoldenTest : public ::testing::TestWithParam<Parameters> {
   void SetUp() override {
     const auto& [name, kernels, ranks, transport] = GetParam();
     if (!MachineHas(kernels)) GTEST_SKIP() << "this machine has no " << kernels;
-    run_.emplace(ReadArchGolden(name));
+    run_.emplace(Read(name));
     run_->options.worker.device.cpu_kernels = Named<config::CpuKernels>(kernels);
     run_->options.cluster.tensor_parallel_size = ranks;
     run_->options.worker.transport.step_transport = Named<config::StepTransport>(transport);
   }
+
+  virtual GoldenModel Read(const std::string& name) const { return ReadArchGolden(name); }
 
   // For docs/fidelity.md.
   void TearDown() override {
@@ -73,6 +75,14 @@ TEST_P(DraftHeadLoadedGoldenTest, LogitsAndGreedyTokens) {
   run_->options.worker.model.spec.load_draft_head = true;
   run_->CheckLogits();
 }
+
+// The model with a LoRA adapter.
+class LoraGoldenTest : public ArchGoldenTest {
+ protected:
+  GoldenModel Read(const std::string& name) const override { return ReadLoraGolden(name); }
+};
+
+TEST_P(LoraGoldenTest, LogitsAndGreedyTokens) { run_->CheckLogits(); }
 
 std::vector<Parameters> AllParameters() {
   // Tensor-parallel sizes from 1 to 4 that divide the query heads.
@@ -134,6 +144,20 @@ std::string TestName(const ::testing::TestParamInfo<Parameters>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, ArchGoldenTest, ::testing::ValuesIn(AllParameters()), TestName);
+
+std::vector<Parameters> LoraParameters() {
+  const std::vector<std::pair<std::string, std::vector<int>>> models = {
+      {"llama", {1, 2, 4}}, {"qwen2", {1, 2, 3}}, {"phi3", {1, 2, 4}}};
+  std::vector<Parameters> all;
+  for (const auto& [name, sizes] : models) {
+    for (const char* kernels : {"reference", "avx2", "avx512"}) {
+      for (int ranks : sizes) all.emplace_back(name, kernels, ranks, "shm");
+    }
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, LoraGoldenTest, ::testing::ValuesIn(LoraParameters()), TestName);
 
 std::vector<Parameters> MixtureParameters() {
   std::vector<Parameters> all;

@@ -86,7 +86,8 @@ absl::StatusOr<step::StepResult> WorkerDriver::Step(const std::vector<TokenId>& 
   step.num_seqs_active = 1;
   step.tokens = tokens;
   step.query_offsets = {0, count};
-  step.sequences = {{.slot = 0, .query_len = count, .context_len = context_len_}};
+  step.sequences = {
+      {.slot = 0, .query_len = count, .context_len = context_len_, .adapter = adapter}};
   for (uint32_t position = begin; position < context_len_; ++position) {
     step.positions.push_back(static_cast<int32_t>(position));
   }

@@ -33,6 +33,8 @@ class WorkerDriver {
   // Feeds one token and returns the greedily sampled next one.
   absl::StatusOr<TokenId> Decode(TokenId token);
 
+  uint32_t adapter = 0;  // of the sequence: step::SequenceEntry::adapter
+
  private:
   WorkerDriver(coordinator::Workers workers, uint32_t block_size)
       : workers_(std::move(workers)), block_size_(block_size) {}

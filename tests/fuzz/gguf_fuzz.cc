@@ -1,5 +1,5 @@
 // Everything that a GGUF file's bytes can reach: reader, getters, spec, report, and every slice of
-// every rank.
+// every rank; and, as an adapter of a small model, its changes of every rank.
 //
 // gguf_fuzz_test.cc has mutations that suit such files.
 #include <cstddef>
@@ -12,6 +12,7 @@
 
 #include "common/base/check.h"
 #include "common/gguf/file.h"
+#include "common/model/adapter.h"
 #include "common/model/build_spec.h"
 #include "common/model/info.h"
 #include "common/model/slices.h"
@@ -93,16 +94,51 @@ bool LoadModel(std::span<const std::byte> bytes) {
   return ReadModel(*file, {});
 }
 
+const model::ModelSpec& AdaptedSpec() {
+  static const model::ModelSpec spec = [] {
+    const auto file = gguf::File::Open("tests/golden/arch/llama/model.gguf");
+    TANDEM_CHECK_OK(file.status());
+    return model::BuildSpec(*file, {}).value();
+  }();
+  return spec;
+}
+
+// True where the bytes are an adapter of that model.
+bool LoadAdapter(std::span<const std::byte> bytes) {
+  auto file = gguf::File::Parse(bytes);
+  if (!file.ok()) return false;
+  const model::ModelSpec& spec = AdaptedSpec();
+  const auto adapter = model::ReadAdapter(*std::move(file), spec);
+  if (!adapter.ok()) {
+    CheckMessage(adapter.status());
+    return false;
+  }
+  for (int rank = 0; rank < 2; ++rank) {
+    const auto plan = model::MakeShardPlan(spec, rank, 2);
+    TANDEM_CHECK_OK(plan.status());
+    for (const model::AdaptedMatrix& matrix : adapter->matrices) {
+      const model::AdapterSlice slice = model::ReadSlice(matrix, spec, *plan);
+      TANDEM_CHECK(slice.a.size() == size_t{slice.rank} * slice.cols);
+      TANDEM_CHECK(slice.b.size() == size_t{slice.rows} * slice.rank);
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 namespace fuzz {
 
-bool Take(std::span<const uint8_t> input) { return LoadModel(std::as_bytes(input)); }
+bool Take(std::span<const uint8_t> input) {
+  const bool adapts = LoadAdapter(std::as_bytes(input));
+  return LoadModel(std::as_bytes(input)) || adapts;
+}
 
 std::vector<Bytes> Seeds() {
   std::vector<Bytes> seeds;
-  for (const char* name : {"ok-base", "ok-align64", "ok-version2"}) {
-    std::ifstream in("tests/golden/bad-gguf/" + std::string(name) + ".gguf", std::ios::binary);
+  for (const char* name :
+       {"bad-gguf/ok-base", "bad-gguf/ok-align64", "bad-gguf/ok-version2", "lora/llama/few"}) {
+    std::ifstream in("tests/golden/" + std::string(name) + ".gguf", std::ios::binary);
     seeds.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
   }
   return seeds;

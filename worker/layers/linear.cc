@@ -9,6 +9,46 @@ kernels::Projection Project(const Linear& linear, const float* bias, float* y) {
   return {.weight = linear.weight, .bias = bias, .y = y, .y_stride = linear.weight.rows};
 }
 
+// product's outputs of the run's tokens += x A^T B^T.
+void AddLowRank(LayerContext& context, const AdapterRun& run, const LowRank& change,
+                const kernels::MatMulParams& product, const kernels::Projection& changed) {
+  TANDEM_CHECK(changed.y_stride == change.b.rows);
+  const size_t mark = context.arena.used();
+  const uint32_t rank = change.a.rows;
+  float* const inner = context.arena.TakeActivations(size_t{run.tokens} * rank);
+  float* const outer = context.arena.TakeActivations(size_t{run.tokens} * change.b.rows);
+  const auto times = [&](const float* x, uint32_t stride, const kernels::Weight& weight, float* y) {
+    kernels::MatMulParams params{};
+    params.x = x;
+    params.tokens = run.tokens;
+    params.x_stride = stride;
+    params.num_projections = 1;
+    params.projections[0] = {.weight = weight, .bias = nullptr, .y = y, .y_stride = weight.rows};
+    return params;
+  };
+  const size_t first = run.first_token;
+  context.backend.Encode(
+      times(product.x + first * product.x_stride, product.x_stride, change.a, inner));
+  context.backend.Encode(kernels::MatMulAddParams{.product = times(inner, rank, change.b, outer),
+                                                  .add = {.y = changed.y + first * changed.y_stride,
+                                                          .x = outer,
+                                                          .gate = nullptr,
+                                                          .rows = run.tokens,
+                                                          .dim = change.b.rows}});
+  context.arena.Rewind(mark);
+}
+
+// What the step's adapters change in the outputs of one matrix.
+void AddLowRanks(LayerContext& context, const Linear& linear, const kernels::MatMulParams& product,
+                 const kernels::Projection& changed) {
+  if (linear.adapters.empty()) return;
+  for (const AdapterRun& run : context.adapter_runs) {
+    TANDEM_CHECK(run.adapter < linear.adapters.size());
+    const LowRank& change = linear.adapters[run.adapter];
+    if (change.a.rows > 0) AddLowRank(context, run, change, product, changed);
+  }
+}
+
 }  // namespace
 
 kernels::MatMulParams ColumnParallelLinear::Params(const float* x, uint32_t tokens,
@@ -25,9 +65,18 @@ kernels::MatMulParams ColumnParallelLinear::Params(const float* x, uint32_t toke
   return params;
 }
 
+void ColumnParallelLinear::EncodeAdapters(LayerContext& context,
+                                          const kernels::MatMulParams& product) const {
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    AddLowRanks(context, parts_[i], product, product.projections[i]);
+  }
+}
+
 void RowParallelLinear::Encode(LayerContext& context, const float* x, uint32_t tokens,
                                float* y) const {
-  context.backend.Encode(Params(context, x, tokens, y));
+  const kernels::MatMulParams product = Params(context, x, tokens, y);
+  context.backend.Encode(product);
+  EncodeAdapters(context, product);
   SumOverRanks(context, tokens, part_.weight.rows, y);
 }
 
@@ -41,6 +90,11 @@ kernels::MatMulParams RowParallelLinear::Params(const LayerContext& context, con
   params.num_projections = 1;
   params.projections[0] = Project(part_, adds_bias ? part_.bias : nullptr, y);
   return params;
+}
+
+void RowParallelLinear::EncodeAdapters(LayerContext& context,
+                                       const kernels::MatMulParams& product) const {
+  AddLowRanks(context, part_, product, product.projections[0]);
 }
 
 void SumOverRanks(LayerContext& context, uint32_t tokens, uint32_t width, float* y) {

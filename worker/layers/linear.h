@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <vector>
 
 #include "kernels/ops.h"
@@ -13,10 +14,18 @@
 
 namespace tandem::worker {
 
+// What an adapter adds to the outputs of a placed matrix: x A^T B^T (common/model/adapter.h). No
+// rows: nothing.
+struct LowRank {
+  kernels::Weight a;  // (r, columns of this rank)
+  kernels::Weight b;  // (rows of this rank, r)
+};
+
 // A placed matrix with its bias. `bias` is null if the model has none.
 struct Linear {
   kernels::Weight weight;
   const float* bias = nullptr;
+  std::span<const LowRank> adapters{};  // by number; empty: the model has none
 };
 
 // Output rows are split: a rank computes complete outputs for its part of the features. No
@@ -35,8 +44,13 @@ class ColumnParallelLinear {
   kernels::MatMulParams Params(const float* x, uint32_t tokens,
                                std::initializer_list<float*> outputs) const;
   void Encode(LayerContext& context, const float* x, uint32_t tokens, float* y) const {
-    context.backend.Encode(Params(x, tokens, {y}));
+    const kernels::MatMulParams product = Params(x, tokens, {y});
+    context.backend.Encode(product);
+    EncodeAdapters(context, product);
   }
+  // Adds what the step's adapters change in the outputs of `product`, which is Params', is encoded,
+  // and still has its x.
+  void EncodeAdapters(LayerContext& context, const kernels::MatMulParams& product) const;
 
  private:
   std::vector<Linear> parts_;
@@ -55,6 +69,8 @@ class RowParallelLinear {
   // The rank's part of the sum, for a caller that sums over ranks later.
   kernels::MatMulParams Params(const LayerContext& context, const float* x, uint32_t tokens,
                                float* y) const;
+  // As of a column-parallel matrix; before the sum over ranks.
+  void EncodeAdapters(LayerContext& context, const kernels::MatMulParams& product) const;
 
  private:
   Linear part_;

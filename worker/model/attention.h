@@ -14,6 +14,7 @@
 #include "worker/layers/norm.h"
 #include "worker/model/batch.h"
 #include "worker/model/layer_cache.h"
+#include "worker/model/rank_adapters.h"
 #include "worker/model/rank_weights.h"
 
 namespace tandem::worker {
@@ -29,6 +30,7 @@ struct AttentionParts {
   const model::ModelSpec& spec;
   const model::ShardPlan& plan;
   const RankWeights& weights;
+  const RankAdapters* adapters;  // may be null
   PlacedRope rope;
   int layer = 0;
   uint32_t group = 0;   // KV group

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "worker/layers/context.h"
+
 namespace tandem::worker {
 
 // One KV group's view of a batch.
@@ -35,6 +37,7 @@ struct Batch {
   uint32_t table_stride = 0;
   BatchStates states;
   std::vector<GroupBatch> groups;
+  std::vector<AdapterRun> adapter_runs;  // ascending; tokens of no run have no adapter
 
   // LayerContext::lengths: with one token per sequence, contexts are those of the tokens.
   const int32_t* RowLengths() const {

@@ -10,6 +10,7 @@ using model::Role;
 
 Decoder::Decoder(const ModelParts& parts, std::vector<uint32_t> vocab_starts)
     : spec_(parts.spec),
+      adapts_(parts.adapters != nullptr),
       embedding_(parts.weights.Matrix(Role::kTokenEmbedding), parts.plan.vocab.begin,
                  spec_.embedding_scale),
       output_(parts, MakeNorm(parts, -1, Role::kOutputNorm, Role::kOutputNormBias),
@@ -25,6 +26,7 @@ Hidden Decoder::Encode(LayerContext& context, const Batch& batch,
                        const std::vector<LayerStates>& states) const {
   TANDEM_CHECK(pages.size() == spec_.NumLoadedLayers() && states.size() == layers_.size());
   context.lengths = batch.RowLengths();
+  if (adapts_) context.adapter_runs = batch.adapter_runs;
   const auto rows = [&] {
     return context.arena.TakeActivations(static_cast<size_t>(batch.tokens) * spec_.hidden_size);
   };

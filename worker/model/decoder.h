@@ -41,6 +41,7 @@ class Decoder {
                         const float* layer_inputs, const Hidden& hidden) const;
 
   const model::ModelSpec& spec_;
+  const bool adapts_;  // adapters are loaded
   VocabParallelEmbedding embedding_;
   kernels::Weight positions_;  // of learned positions
   std::optional<LayerInputs> layer_inputs_;

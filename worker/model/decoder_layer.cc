@@ -26,6 +26,7 @@ AttentionParts AttentionPartsOf(const ModelParts& parts, uint32_t layer) {
   AttentionParts made{.spec = spec,
                       .plan = parts.plan,
                       .weights = parts.weights,
+                      .adapters = parts.adapters,
                       .rope = {},
                       .layer = static_cast<int>(layer)};
   const std::optional<uint32_t> group = GroupOf(spec, layer);
@@ -54,7 +55,7 @@ std::unique_ptr<AttentionBlock> MakeAttention(const ModelParts& parts, uint32_t 
 std::unique_ptr<FeedForwardBlock> MakeFeedForward(const ModelParts& parts, uint32_t layer) {
   const model::ModelSpec& spec = parts.spec;
   const int index = static_cast<int>(layer);
-  if (!spec.IsMoe(layer)) return MakeDenseFeedForward(spec, parts.weights, index);
+  if (!spec.IsMoe(layer)) return MakeDenseFeedForward(spec, parts.weights, parts.adapters, index);
   return spec.moe->beside_dense ? MakeDenseBesideMixture(spec, parts.plan, parts.weights, index)
                                 : MakeMixture(spec, parts.plan, parts.weights, index);
 }

@@ -15,6 +15,7 @@
 #include "worker/model/batch.h"
 #include "worker/model/feed_forward.h"
 #include "worker/model/layer_cache.h"
+#include "worker/model/rank_adapters.h"
 #include "worker/model/rank_weights.h"
 
 namespace tandem::worker {
@@ -24,6 +25,7 @@ struct ModelParts {
   const model::ModelSpec& spec;
   const model::ShardPlan& plan;
   const RankWeights& weights;
+  const RankAdapters* adapters = nullptr;  // null: none are loaded
   // Of spec.rope and spec.window_rope, in device memory; null if there are none.
   const float* inv_freq = nullptr;
   const float* window_inv_freq = nullptr;

@@ -68,6 +68,25 @@ absl::StatusOr<std::unique_ptr<DescribedModel>> DescribeDraft(const LoadOptions&
   return draft;
 }
 
+// In the order of the configuration.
+absl::StatusOr<std::vector<model::Adapter>> OpenAdapters(const LoadOptions& options,
+                                                         const model::ModelSpec& spec) {
+  std::vector<model::Adapter> adapters;
+  uint64_t fingerprint = 0;
+  for (const config::LoraModule& module : options.config.model.lora_modules) {
+    absl::StatusOr<model::Adapter> adapter = model::OpenAdapter(module.path, spec);
+    if (!adapter.ok()) return Annotate(adapter.status(), module.path);
+    fingerprint = model::AddContents(fingerprint, adapter->file);
+    adapters.push_back(*std::move(adapter));
+  }
+  const uint64_t wanted = options.assignment.adapters_fingerprint;
+  if (wanted == 0 || fingerprint == wanted) return adapters;
+  return absl::FailedPreconditionError(
+      absl::StrCat("--lora-modules: files differ from the coordinator's: fingerprint ",
+                   absl::Hex(fingerprint, absl::kZeroPad16), " here, ",
+                   absl::Hex(wanted, absl::kZeroPad16), " there"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DescribedModel>> DescribeModel(const LoadOptions& options) {
@@ -77,6 +96,8 @@ absl::StatusOr<std::unique_ptr<DescribedModel>> DescribeModel(const LoadOptions&
   if (!file.ok()) return Annotate(file.status(), asked.path);
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<DescribedModel> model,
                           DescribeFile(*std::move(file), asked.spec, rank, asked.expert_parallel));
+  TANDEM_ASSIGN_OR_RETURN(model->adapters, OpenAdapters(options, model->spec));
+  model->adapter_shapes = RankAdapters::Describe(model->adapters, model->spec, model->plan);
   TANDEM_ASSIGN_OR_RETURN(
       model->backend, kernels::MakeBackend(options.config.device, rank.device_index, rank.cpus));
   TANDEM_RETURN_IF_ERROR(model->backend->UseActivations(model->activation_type));

@@ -12,9 +12,11 @@
 #include "common/config/worker_assignment.h"
 #include "common/config/worker_config.h"
 #include "common/gguf/file.h"
+#include "common/model/adapter.h"
 #include "common/model/shard.h"
 #include "common/model/spec.h"
 #include "kernels/backend.h"
+#include "worker/model/rank_adapters.h"
 #include "worker/model/rank_weights.h"
 
 namespace tandem::worker {
@@ -35,12 +37,15 @@ struct DescribedModel {
   std::shared_ptr<kernels::Backend> backend{};
   // Before weights are loaded; none if the backend computes in host memory.
   std::optional<kernels::DeviceMemory> device_memory{};
-  std::unique_ptr<RankWeights> shapes{};    // RankWeights::Describe
-  std::unique_ptr<DescribedModel> draft{};  // its draft model; null: none is asked for
+  std::unique_ptr<RankWeights> shapes{};           // RankWeights::Describe
+  std::vector<model::Adapter> adapters{};          // in the order of --lora-modules
+  std::unique_ptr<RankAdapters> adapter_shapes{};  // null: there are none
+  std::unique_ptr<DescribedModel> draft{};         // its draft model; null: none is asked for
 };
 
 // FAILED_PRECONDITION with both fingerprints if this host's file differs; errors of the file, the
-// spec, the shard plan, CheckDraftModel and MakeBackend. All of the draft model's carry its path.
+// spec, the shard plan, CheckDraftModel and MakeBackend. All of the draft model's and of adapters
+// carry their path.
 absl::StatusOr<std::unique_ptr<DescribedModel>> DescribeModel(const LoadOptions& options);
 
 }  // namespace tandem::worker

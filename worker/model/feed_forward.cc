@@ -41,14 +41,34 @@ kernels::FeedForwardParams FeedForward::Params(LayerContext& context, const Norm
           .down = down_.Params(context, gate, tokens, out)};
 }
 
+void FeedForward::Encode(LayerContext& context, const NormedRows& x, uint32_t tokens,
+                         float* out) const {
+  const size_t mark = context.arena.used();
+  const kernels::FeedForwardParams params = Params(context, x, tokens, out);
+  if (!context.adapts()) {
+    context.backend.Encode(params);
+  } else {
+    const auto& down = std::get<kernels::MatMulParams>(params.down);
+    EncodeNorm(context, params.norm);
+    context.backend.Encode(params.up);
+    up_.EncodeAdapters(context, params.up);
+    context.backend.Encode(params.activate);
+    context.backend.Encode(down);
+    down_.EncodeAdapters(context, down);
+  }
+  context.arena.Rewind(mark);
+}
+
 namespace {
 
 class DenseFeedForward final : public FeedForwardBlock {
  public:
-  DenseFeedForward(const model::ModelSpec& spec, const RankWeights& weights, int layer)
+  DenseFeedForward(const model::ModelSpec& spec, const RankWeights& weights,
+                   const RankAdapters* adapters, int layer)
       : hidden_(spec.hidden_size) {
     const auto linear = [&](Role matrix, Role bias) {
-      return Linear{weights.Matrix(matrix, layer), weights.Vector(bias, layer)};
+      return Linear{weights.Matrix(matrix, layer), weights.Vector(bias, layer),
+                    AdaptersOf(adapters, matrix, layer)};
     };
     ffn_ = FeedForward(
         ActivationOf(spec), spec.gated_ffn ? linear(Role::kFfnGate, Role::kFfnGateBias) : Linear{},
@@ -57,9 +77,7 @@ class DenseFeedForward final : public FeedForwardBlock {
 
   void Encode(LayerContext& context, const NormedRows& x, uint32_t tokens,
               float* out) const override {
-    const size_t mark = context.arena.used();
-    context.backend.Encode(ffn_.Params(context, x, tokens, out));
-    context.arena.Rewind(mark);
+    ffn_.Encode(context, x, tokens, out);
     SumOverRanks(context, tokens, hidden_, out);
   }
 
@@ -71,8 +89,9 @@ class DenseFeedForward final : public FeedForwardBlock {
 }  // namespace
 
 std::unique_ptr<FeedForwardBlock> MakeDenseFeedForward(const model::ModelSpec& spec,
-                                                       const RankWeights& weights, int layer) {
-  return std::make_unique<DenseFeedForward>(spec, weights, layer);
+                                                       const RankWeights& weights,
+                                                       const RankAdapters* adapters, int layer) {
+  return std::make_unique<DenseFeedForward>(spec, weights, adapters, layer);
 }
 
 }  // namespace tandem::worker

@@ -11,6 +11,7 @@
 #include "worker/layers/context.h"
 #include "worker/layers/linear.h"
 #include "worker/layers/norm.h"
+#include "worker/model/rank_adapters.h"
 #include "worker/model/rank_weights.h"
 
 namespace tandem::worker {
@@ -38,6 +39,8 @@ class FeedForward {
   // context's arena. `down` holds a MatMulParams.
   kernels::FeedForwardParams Params(LayerContext& context, const NormedRows& x, uint32_t tokens,
                                     float* out) const;
+  // The same with the step's adapters, encoded.
+  void Encode(LayerContext& context, const NormedRows& x, uint32_t tokens, float* out) const;
 
  private:
   kernels::Activation activation_ = kernels::Activation::kSilu;
@@ -47,8 +50,10 @@ class FeedForward {
   RowParallelLinear down_;
 };
 
+// `adapters` may be null.
 std::unique_ptr<FeedForwardBlock> MakeDenseFeedForward(const model::ModelSpec& spec,
-                                                       const RankWeights& weights, int layer);
+                                                       const RankWeights& weights,
+                                                       const RankAdapters* adapters, int layer);
 std::unique_ptr<FeedForwardBlock> MakeMixture(const model::ModelSpec& spec,
                                               const model::ShardPlan& plan,
                                               const RankWeights& weights, int layer);

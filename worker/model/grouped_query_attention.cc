@@ -23,7 +23,9 @@ class GroupedQueryAttention final : public AttentionBlock {
         gated_(parts.weights.Has(Role::kAttnGate, parts.layer)),
         output_(Part(Role::kAttnOutput, Role::kAttnOutputBias)) {
     if (gated_) {
-      gate_ = ColumnParallelLinear({parts.weights.Matrix(Role::kAttnGate, parts.layer), nullptr});
+      gate_ =
+          ColumnParallelLinear(Linear{parts.weights.Matrix(Role::kAttnGate, parts.layer), nullptr,
+                                      AdaptersOf(parts.adapters, Role::kAttnGate, parts.layer)});
     }
   }
 
@@ -68,7 +70,7 @@ class GroupedQueryAttention final : public AttentionBlock {
     if (parts_.spec.joint_qk_norm && parts_.plan.size > 1) {
       EncodeJointly(context, qkv);
     } else {
-      context.backend.Encode(qkv);
+      EncodeOp(context, qkv);
     }
   }
 
@@ -76,23 +78,43 @@ class GroupedQueryAttention final : public AttentionBlock {
                    const NormedRows& x, float* q) const {
     const uint32_t heads = parts_.plan.heads.size();
     pages.kv_heads = 0;
-    context.backend.Encode(
-        kernels::QkvParams{.norm = x.norm,
-                           .product = qkv_.Params(x.x, batch.tokens, {q}),
-                           .v_norm = {},
-                           .q_norm = q_norm_.Params(NormRows(batch, heads), q, nullptr, q),
-                           .k_norm = {},
-                           .write = WriteParams(batch, pages, q, nullptr, nullptr)});
+    EncodeOp(context, {.norm = x.norm,
+                       .product = qkv_.Params(x.x, batch.tokens, {q}),
+                       .v_norm = {},
+                       .q_norm = q_norm_.Params(NormRows(batch, heads), q, nullptr, q),
+                       .k_norm = {},
+                       .write = WriteParams(batch, pages, q, nullptr, nullptr)});
+  }
+
+  // As one op, unless adapters change what it projects.
+  void EncodeOp(LayerContext& context, const kernels::QkvParams& qkv) const {
+    if (!context.adapts()) return context.backend.Encode(qkv);
+    EncodeProduct(context, qkv);
+    EncodeNorm(context, qkv.v_norm);
+    EncodeNorm(context, qkv.q_norm);
+    EncodeNorm(context, qkv.k_norm);
+    context.backend.Encode(qkv.write);
+  }
+
+  void EncodeProduct(LayerContext& context, const kernels::QkvParams& qkv) const {
+    if (!context.adapts()) {
+      context.backend.Encode(kernels::NormMatMulParams{.norm = qkv.norm, .product = qkv.product});
+      return;
+    }
+    EncodeNorm(context, qkv.norm);
+    context.backend.Encode(qkv.product);
+    qkv_.EncodeAdapters(context, qkv.product);
   }
 
   void EncodeOutput(LayerContext& context, const kernels::AttentionParams& attention,
                     const float* x, float* out) const {
     const kernels::MatMulParams product =
         output_.Params(context, attention.out, attention.tokens, out);
-    if (gated_) {
+    if (gated_ || context.adapts()) {
       context.backend.Encode(attention);
-      EncodeGate(context, x, attention.tokens, attention.out);
+      if (gated_) EncodeGate(context, x, attention.tokens, attention.out);
       context.backend.Encode(product);
+      output_.EncodeAdapters(context, product);
     } else {
       context.backend.Encode(kernels::AttentionMatMulParams{attention, product});
     }
@@ -121,7 +143,8 @@ class GroupedQueryAttention final : public AttentionBlock {
   }
 
   Linear Part(Role matrix, Role bias) const {
-    return {parts_.weights.Matrix(matrix, parts_.layer), parts_.weights.Vector(bias, parts_.layer)};
+    return {parts_.weights.Matrix(matrix, parts_.layer), parts_.weights.Vector(bias, parts_.layer),
+            AdaptersOf(parts_.adapters, matrix, parts_.layer)};
   }
   Norm HeadNorm(const float* weight) const {
     return {.weight = weight, .epsilon = parts_.spec.norm_epsilon, .dim = parts_.heads.head_dim};
@@ -144,7 +167,7 @@ class GroupedQueryAttention final : public AttentionBlock {
     const uint32_t tokens = qkv.write.tokens;
     // Both sums of a token are added in one all-reduce.
     float* const sums = context.arena.Take<float>(2 * size_t{tokens});
-    context.backend.Encode(kernels::NormMatMulParams{.norm = qkv.norm, .product = qkv.product});
+    EncodeProduct(context, qkv);
     EncodeNorm(context, qkv.v_norm);
     EncodeSum(context, tokens, qkv.write.q, parts_.plan.heads.size(), 0, sums);
     EncodeSum(context, tokens, qkv.write.k, kv_heads(), KvHeadsOfOthers(), sums + tokens);

@@ -29,11 +29,14 @@ absl::StatusOr<std::unique_ptr<LoadedModel>> LoadWeights(std::unique_ptr<Describ
   TANDEM_ASSIGN_OR_RETURN(loaded->weights_,
                           RankWeights::Load(model.file, model.spec, model.plan, *model.backend,
                                             OfPart(progress, 0, draft_bytes)));
+  TANDEM_ASSIGN_OR_RETURN(loaded->adapters_, RankAdapters::Load(model.adapters, model.spec,
+                                                                model.plan, *model.backend));
   TANDEM_RETURN_IF_ERROR(loaded->PlaceRope());
   const ModelParts parts{
       .spec = model.spec,
       .plan = model.plan,
       .weights = *loaded->weights_,
+      .adapters = loaded->adapters_.get(),
       .inv_freq = reinterpret_cast<const float*>(loaded->inv_freq_.data()),
       .window_inv_freq = reinterpret_cast<const float*>(loaded->window_inv_freq_.data())};
   loaded->decoder_ = std::make_unique<Decoder>(parts, model.vocab_starts);

@@ -72,6 +72,7 @@ bool IsReplayable(const step::StepDescriptor& step) {
   // In a decode step every sequence has one token (step::Validate), and no token has two rows.
   return step.kind == step::StepKind::kDecode && step.rows.size() == step.num_seqs_active &&
          step.pools.empty() &&
+         std::ranges::all_of(step.sequences, [](const auto& one) { return one.adapter == 0; }) &&
          std::all_of(step.rows.begin(), step.rows.end(), [](const step::RowRequest& row) {
            return (row.wants & ~step::kWantGuess) == step::kWantSample;
          });

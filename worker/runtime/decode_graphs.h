@@ -35,7 +35,7 @@ std::vector<uint32_t> GraphBatchSizes(uint32_t max_seqs);
 inline constexpr uint64_t kGraphNodeBytes = 4096;
 
 // Whether all sequences decode, every row requests a sample and nothing else but a guess, which is
-// made outside of the graph, and nothing is pooled.
+// made outside of the graph, nothing is pooled, and no sequence has an adapter.
 bool IsReplayable(const step::StepDescriptor& step);
 
 // `step` padded to `batch` sequences. REQUIRES: IsReplayable, or no sequences; no more than

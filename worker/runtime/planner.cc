@@ -29,7 +29,8 @@ struct Subject {
   const model::ModelSpec& spec;
   const model::ShardPlan& shard;
   const Decoder& decoder;
-  const DraftHead* draft_head;  // null: none is loaded
+  const DraftHead* draft_head;   // null: none is loaded
+  const RankAdapters* adapters;  // likewise
   tensor::Type activation_type;
   uint64_t weight_bytes;
   const std::optional<kernels::DeviceMemory>& device_memory;
@@ -176,6 +177,14 @@ absl::Status CountActivations(const Subject& model, const RunnerOptions& options
     plan.graph_bytes = (graphs->PlannedNodes() - nodes_before) * kGraphNodeBytes;
   }
   shapes.push_back({largest, head});
+  const uint32_t num_adapters = model.adapters == nullptr ? 0 : model.adapters->count();
+  for (const StepShape& shape : shapes) {
+    Batch adapted = shape.batch;
+    for (uint32_t adapter = 0; adapter < num_adapters; ++adapter) {
+      adapted.adapter_runs = {{.first_token = 0, .tokens = adapted.tokens, .adapter = adapter}};
+      count(adapted, shape.head);
+    }
+  }
   plan.activation_bytes = std::max(plan.activation_bytes, CountGuesser(model, options, shapes));
   TANDEM_ASSIGN_OR_RETURN(plan.workspace_bytes, model.counting.FinishPlan());
   return absl::OkStatus();
@@ -213,7 +222,10 @@ absl::StatusOr<RunnerPlan> MakePlan(const Subject& model, const RunnerOptions& o
 // What runs a described model, on shapes alone.
 struct Shapes {
   explicit Shapes(const DescribedModel& model)
-      : parts{.spec = model.spec, .plan = model.plan, .weights = *model.shapes},
+      : parts{.spec = model.spec,
+              .plan = model.plan,
+              .weights = *model.shapes,
+              .adapters = model.adapter_shapes.get()},
         decoder(parts, model.vocab_starts) {
     if (model.spec.has_draft_head) draft_head.emplace(parts, model.vocab_starts);
   }
@@ -224,14 +236,18 @@ struct Shapes {
 };
 
 Subject SubjectOf(const DescribedModel& model, const Shapes& shapes, kernels::Backend& counting) {
-  return {.spec = model.spec,
-          .shard = model.plan,
-          .decoder = shapes.decoder,
-          .draft_head = shapes.draft_head.has_value() ? &*shapes.draft_head : nullptr,
-          .activation_type = model.activation_type,
-          .weight_bytes = model.shapes->PlacedBytes(*model.backend),
-          .device_memory = model.device_memory,
-          .counting = counting};
+  return {
+      .spec = model.spec,
+      .shard = model.plan,
+      .decoder = shapes.decoder,
+      .draft_head = shapes.draft_head.has_value() ? &*shapes.draft_head : nullptr,
+      .adapters = model.adapter_shapes.get(),
+      .activation_type = model.activation_type,
+      .weight_bytes =
+          model.shapes->PlacedBytes(*model.backend) +
+          (model.adapter_shapes == nullptr ? 0 : model.adapter_shapes->PlacedBytes(*model.backend)),
+      .device_memory = model.device_memory,
+      .counting = counting};
 }
 
 Subject SubjectOf(const LoadedModel& model, kernels::Backend& counting) {
@@ -239,6 +255,7 @@ Subject SubjectOf(const LoadedModel& model, kernels::Backend& counting) {
           .shard = model.plan(),
           .decoder = model.decoder(),
           .draft_head = model.draft_head(),
+          .adapters = model.adapters(),
           .activation_type = model.activation_type(),
           .weight_bytes = model.placed_weight_bytes(),
           .device_memory = model.device_memory(),

@@ -69,6 +69,23 @@ size_t LogitsBytes(const step::StepLimits& limits) {
   return std::max<size_t>(std::min(all_rows, limits.max_result_bytes), kAlignment);
 }
 
+// Neighbours with the same adapter are one run.
+std::vector<AdapterRun> AdapterRunsOf(const step::StepDescriptor& step) {
+  std::vector<AdapterRun> runs;
+  for (size_t s = 0; s < step.sequences.size(); ++s) {
+    const step::SequenceEntry& sequence = step.sequences[s];
+    if (sequence.adapter == 0) continue;
+    const AdapterRun run{step.query_offsets[s], sequence.query_len, sequence.adapter - 1};
+    if (!runs.empty() && runs.back().adapter == run.adapter &&
+        runs.back().first_token + runs.back().tokens == run.first_token) {
+      runs.back().tokens += run.tokens;
+    } else {
+      runs.push_back(run);
+    }
+  }
+  return runs;
+}
+
 // Writes rows of a step to the staging area, in order.
 struct HeadWriter {
   explicit HeadWriter(const step::StepDescriptor& descriptor) : step(descriptor) {}
@@ -294,6 +311,7 @@ Batch StepBuffers::StageBatch(const step::StepDescriptor& step, const DeviceTabl
     batch.max_query_len = std::max(batch.max_query_len, sequence.query_len);
     batch.max_context_len = std::max(batch.max_context_len, sequence.context_len);
   }
+  batch.adapter_runs = AdapterRunsOf(step);
   batch.states = StageStates(step);
   for (size_t g = 0; g < step.groups.size(); ++g) {
     batch.groups.push_back({.block_tables = tables.data() + tables.Row(g, 0),

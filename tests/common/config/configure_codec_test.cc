@@ -16,7 +16,8 @@ namespace {
 void Change(Field field) {
   const std::string before = field.Text();
   std::vector<std::string> candidates = {R"(m "1".gguf)", "true",   "false", "1.1",
-                                         "0.7",           "1234ms", "99",    "1073741824"};
+                                         "0.7",           "1234ms", "99",    "1073741824",
+                                         "a=b c.gguf,d=e"};
   for (const auto name : absl::StrSplit(field.Allowed(), ", ")) candidates.emplace_back(name);
   for (const std::string& text : candidates) {
     if (field.Set(text).ok() && field.Text() != before) return;
@@ -35,6 +36,7 @@ WorkerConfig Unusual() {
 
 constexpr uint64_t kFingerprint = 0xfedc'ba98'7654'3210;
 constexpr uint64_t kDraftFingerprint = 0x8765'4321'0fed'cba9;
+constexpr uint64_t kAdaptersFingerprint = 0xabcd'ef01'2345'6789;
 
 v1::Configure Sound() {
   v1::Configure message;
@@ -44,6 +46,7 @@ v1::Configure Sound() {
            .size = 2,
            .model_fingerprint = kFingerprint,
            .draft_fingerprint = kDraftFingerprint,
+           .adapters_fingerprint = kAdaptersFingerprint,
            .device_index = 5,
            .kv_cache_bytes = 1ull << 40,
            .cpus = {0, 1, 9},
@@ -74,6 +77,7 @@ TEST(ConfigureCodecTest, EverySettingArrives) {
   EXPECT_EQ(assignment.size, 2);
   EXPECT_EQ(assignment.model_fingerprint, kFingerprint);
   EXPECT_EQ(assignment.draft_fingerprint, kDraftFingerprint);
+  EXPECT_EQ(assignment.adapters_fingerprint, kAdaptersFingerprint);
   EXPECT_EQ(assignment.device_index, 5);
   EXPECT_EQ(assignment.kv_cache_bytes, 1ull << 40);
   EXPECT_EQ(assignment.cpus, (CpuSet{0, 1, 9}));
@@ -143,8 +147,20 @@ TEST(WorkerAssignmentTest, WeightsBelongToRankFilesDeviceAndCpus) {
   other.draft_fingerprint = 5;
   EXPECT_FALSE(one.SameWeights(other));
   other = one;
+  other.adapters_fingerprint = 6;
+  EXPECT_FALSE(one.SameWeights(other));
+  other = one;
   other.cpus = {6};
   EXPECT_FALSE(one.SameWeights(other));
+}
+
+TEST(ConfigureCodecTest, NoAdaptersArriveAsNone) {
+  v1::Configure message;
+  ToProto(WorkerConfig(), {}, message);
+  WorkerConfig config;
+  WorkerAssignment assignment;
+  ASSERT_TRUE(FromProto(message, config, assignment).ok());
+  EXPECT_TRUE(config.model.lora_modules.empty());
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/config/worker_cpus.h"
 
@@ -53,6 +55,37 @@ TEST(ServerConfigTest, RefusesByFlagName) {
   EXPECT_EQ(refused_with_draft([](auto& c) { c.scheduling.chunked_prefill_size = 1; }),
             "--chunked-prefill-size 1: --speculation draft needs at least 2, a sequence's last "
             "token and a guess");
+}
+
+TEST(ServerConfigTest, AdaptersHaveNamesOfTheirOwn) {
+  const auto refused = [](std::vector<LoraModule> modules) {
+    ServerConfig config;
+    config.worker.model.path = "m.gguf";
+    config.worker.model.lora_modules = std::move(modules);
+    return std::string(Validate(config).message());
+  };
+  EXPECT_EQ(refused({{"a", "x"}, {"b", "x"}}), "");
+  EXPECT_EQ(refused({{"a", "x"}, {"b", "y"}, {"a", "z"}}), "--lora-modules has the name 'a' twice");
+  constexpr char kWhy[] = " must be UTF-8 of at most 128 bytes without control characters";
+  for (const std::string& name :
+       {std::string("a\xff"), std::string("a\n"), std::string(129, 'n')}) {
+    EXPECT_TRUE(refused({{name, "x"}}).ends_with(kWhy)) << refused({{name, "x"}});
+  }
+  EXPECT_EQ(refused({{std::string(128, 'n'), "x"}}), "");
+  std::vector<LoraModule> many;
+  for (int i = 0; i < 65; ++i) many.push_back({std::to_string(i), "x"});
+  EXPECT_EQ(refused(many), "--lora-modules has 65 adapters, at most 64");
+}
+
+TEST(LoraModuleTest, IsANameAndAFile) {
+  std::vector<LoraModule> modules;
+  EXPECT_TRUE(FromText("sql=a.gguf,x=/b/c=d.gguf", modules));
+  EXPECT_EQ(modules, (std::vector<LoraModule>{{"sql", "a.gguf"}, {"x", "/b/c=d.gguf"}}));
+  EXPECT_EQ(ToText(modules), "sql=a.gguf,x=/b/c=d.gguf");
+  for (const char* wrong : {"sql", "=a.gguf", "sql=", "=", "a=b,"}) {
+    std::vector<LoraModule> others;
+    EXPECT_FALSE(FromText(wrong, others)) << wrong;
+  }
 }
 
 ServerConfig OnCpus(const std::string& cpus, int threads = 0) {
@@ -138,6 +171,7 @@ TEST(WorkerConfigTest, OnlyWhatWeightsDependOnNeedsThemLoadedAnew) {
   EXPECT_FALSE(reload([](auto&) {}));
   EXPECT_TRUE(reload([](auto& c) { c.model.path = "other.gguf"; }));
   EXPECT_TRUE(reload([](auto& c) { c.model.draft_path = "other.gguf"; }));
+  EXPECT_TRUE(reload([](auto& c) { c.model.lora_modules = {{"a", "x"}}; }));
   EXPECT_TRUE(reload([](auto& c) { c.model.spec.rope_scale = 2; }));
   EXPECT_TRUE(reload([](auto& c) { c.model.spec.load_draft_head = true; }));
   EXPECT_TRUE(reload([](auto& c) { c.model.expert_parallel = true; }));

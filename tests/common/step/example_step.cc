@@ -19,6 +19,7 @@ StepLimits ExampleLimits() {
           .num_blocks = {16, 10},
           .windows = {0, 5},
           .num_snapshots = 3,
+          .num_adapters = 1,
           .workers_guess = true,
           .max_result_bytes = 8192};
 }

@@ -131,6 +131,8 @@ const Case kCases[] = {
     {"QueryLenHuge", [](auto& s) { s.sequences[1].query_len = 0xffffffffu; }, "4294967295 tokens"},
     {"QueryLenZero", [](auto& s) { s.sequences[0].query_len = 0; }, "has no tokens"},
     {"SlotRange", [](auto& s) { s.sequences[0].slot = 4; }, "has slot 4, needed below 4"},
+    {"Adapter", [](auto& s) { s.sequences[1].adapter = 2; },
+     "sequence 1 has adapter 2, there are 1"},
     {"SlotTwice", [](auto& s) { s.sequences[0].slot = 0; }, "slot 0, which is taken"},
     {"ContextShort", [](auto& s) { s.sequences[1].context_len = 2; }, "context length 2"},
     {"ContextLong", [](auto& s) { s.sequences[0].context_len = 33; }, "context length 33"},

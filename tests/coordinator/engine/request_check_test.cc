@@ -26,6 +26,7 @@ const Case kCases[] = {
     {"PromptTooLong", [](Request& r) { r.prompt.resize(65); }, "prompt of 65 tokens"},
     {"PriorityTooHigh", [](Request& r) { r.priority = 101; },
      "priority is 101, it must be from -100 to 100"},
+    {"NoSuchAdapter", [](Request& r) { r.adapter = 1; }, "adapter is number 1, there are 0"},
     {"PriorityTooLow", [](Request& r) { r.priority = -101; }, "priority is -101"},
     {"NoTokens", [](Request& r) { r.sampling.max_tokens = 0; },
      "sampling.max_tokens is 0, it must be at least 1"},

@@ -383,5 +383,23 @@ TEST_F(StepBuilderTest, SkipsTheGuesserWhereItIsOfNoUse) {
   EXPECT_FALSE(skips(guessing, prompt));
 }
 
+TEST(GroupByAdapterTest, DecodesThenPrefillsEachByAdapterInOrder) {
+  std::vector<std::unique_ptr<Generation>> generations;
+  Plan plan;
+  const auto add = [&](Phase phase, uint32_t adapter) {
+    Request request;
+    request.prompt = {1};
+    request.adapter = adapter;
+    generations.push_back(std::make_unique<Generation>(generations.size(), std::move(request)));
+    plan.entries.push_back({.sequence = generations.back().get(), .phase = phase});
+  };
+  for (const uint32_t adapter : {2u, 0u, 1u, 2u}) add(Phase::kDecode, adapter);  // 0 to 3
+  for (const uint32_t adapter : {1u, 0u, 1u}) add(Phase::kPrefill, adapter);     // 4 to 6
+  GroupByAdapter(plan);
+  std::vector<uint64_t> order;
+  for (const PlanEntry& entry : plan.entries) order.push_back(entry.sequence->handle);
+  EXPECT_EQ(order, (std::vector<uint64_t>{1, 2, 0, 3, 5, 4, 6}));
+}
+
 }  // namespace
 }  // namespace tandem::coordinator

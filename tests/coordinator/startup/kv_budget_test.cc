@@ -2,7 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/model/adapter.h"
+#include "common/model/build_spec.h"
+#include "common/model/human_bytes.h"
+#include "common/model/shard.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -27,8 +34,10 @@ class KvBytesTest : public ::testing::Test {
   static constexpr uint64_t kTokenBytes = 2 * 2 * 32 * 2;
 
   absl::StatusOr<std::vector<uint64_t>> BytesPerRank(uint64_t available_bytes) const {
-    return KvBytesPerRank(config_, size_, {.spec = spec_, .draft = draft_, .bytes = model_bytes_},
-                          available_bytes);
+    return KvBytesPerRank(
+        config_, size_,
+        {.spec = spec_, .draft = draft_, .bytes = model_bytes_, .adapters = adapters_},
+        available_bytes);
   }
 
   model::ModelSpec spec_;
@@ -36,6 +45,7 @@ class KvBytesTest : public ::testing::Test {
   config::WorkerConfig config_;
   int size_ = 1;
   uint64_t model_bytes_ = 0;
+  std::vector<const model::Adapter*> adapters_;
 };
 
 TEST_F(KvBytesTest, DefaultIsWhatAllSequencesNeedAndNeverMoreThanIsFree) {
@@ -62,6 +72,32 @@ TEST_F(KvBytesTest, CopiedWeightsComeFirst) {
   config_.device.repack_weights = true;
   config_.device.cpu_kernels = config::CpuKernels::kReference;
   EXPECT_TRUE(BytesPerRank(2ull << 20).ok());
+}
+
+TEST_F(KvBytesTest, AdaptersComeFirst) {
+  const auto file = gguf::File::Open("tests/golden/arch/llama/model.gguf");
+  ASSERT_TRUE(file.ok()) << file.status();
+  spec_ = model::BuildSpec(*file, {}).value();
+  const auto adapter = model::OpenAdapter("tests/golden/lora/llama/adapter.gguf", spec_);
+  ASSERT_TRUE(adapter.ok()) << adapter.status();
+  size_ = 2;
+  uint64_t of_adapter = 0;
+  for (int rank = 0; rank < 2; ++rank) {
+    of_adapter +=
+        model::AdapterBytes(*adapter, spec_, model::MakeShardPlan(spec_, rank, 2).value());
+  }
+  const auto alone = BytesPerRank(1 << 20);
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  adapters_ = {&*adapter, &*adapter};
+  EXPECT_EQ(BytesPerRank((1 << 20) + 2 * of_adapter), alone);
+  EXPECT_NE(BytesPerRank(1 << 20), alone);
+  config_.device.repack_weights = false;
+  EXPECT_EQ(BytesPerRank((1 << 20) + 2 * of_adapter), alone);
+  const auto refused = BytesPerRank(of_adapter);
+  EXPECT_EQ(std::string(refused.status().message()),
+            absl::StrCat("the adapters of --lora-modules need ", model::HumanBytes(2 * of_adapter),
+                         " of memory over all ranks, beside the weights only ",
+                         model::HumanBytes(of_adapter), " are free"));
 }
 
 TEST_F(KvBytesTest, ADraftModelIsAPartOfEachBlock) {

@@ -88,6 +88,40 @@ TEST(ModelFileTest, SoIsItsDraftModel) {
   EXPECT_THAT(model->Changes(), HasSubstr("draft.gguf was changed"));
 }
 
+TEST(ModelFileTest, SoAreItsAdapters) {
+  const std::string model_path = "tests/golden/arch/llama/model.gguf";
+  const auto copy = [](const char* from, const std::string& name) {
+    const std::string path = testing::TempDir() + "/" + name;
+    std::filesystem::copy_file(from, path, std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    return path;
+  };
+  const std::string path = copy("tests/golden/lora/llama/adapter.gguf", "a.gguf");
+  const auto open = [&](const std::string& adapter) {
+    return OpenModelFile({.path = model_path, .lora_modules = {{"a", adapter}}});
+  };
+  const auto model = open(path);
+  ASSERT_TRUE(model.ok()) << model.status();
+  ASSERT_EQ(model->adapters.size(), 1u);
+  EXPECT_EQ(model->adapters[0].module, (config::LoraModule{"a", path}));
+  EXPECT_EQ(model->Changes(), "");
+
+  // The same header, one other value.
+  const std::string other = copy("tests/golden/lora/llama/adapter.gguf", "other.gguf");
+  std::fstream(other, std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(-8, std::ios::end)
+      .put(1);
+  EXPECT_NE(open(other)->adapters_fingerprint, model->adapters_fingerprint);
+
+  std::filesystem::create_directories(testing::TempDir() + "/a,b");
+  const std::string comma = copy("tests/golden/lora/llama/few.gguf", "a,b/c.gguf");
+  EXPECT_EQ(std::string(open(comma).status().message()),
+            "--lora-modules: the path " + comma + " has a comma, which separates adapters");
+  std::filesystem::resize_file(path, 64);
+  EXPECT_THAT(model->Changes(), HasSubstr("a.gguf was changed"));
+  EXPECT_THAT(std::string(open(path).status().message()), HasSubstr(path + ": "));
+}
+
 TEST(ServedModelTest, TokenizersThatCannotBeMadeAreRefused) {
   const auto message = [](const Keys& keys) { return std::string(Serve(keys).message()); };
   EXPECT_THAT(message([](GgufBuilder& b) { b.AddString("tokenizer.ggml.model", "bert"); }),

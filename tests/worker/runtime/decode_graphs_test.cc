@@ -65,6 +65,9 @@ TEST(IsReplayableTest, AllDecodeAndSamplesOnly) {
     more.rows[1].wants = wants;
     EXPECT_FALSE(IsReplayable(more)) << wants;
   }
+  step::StepDescriptor adapted = TwoDecodes();
+  adapted.sequences[1].adapter = 1;
+  EXPECT_FALSE(IsReplayable(adapted));
   step::StepDescriptor silent = TwoDecodes();
   silent.rows.pop_back();
   silent.sampling.pop_back();
