@@ -29,4 +29,10 @@ void AddTimeoutFlag(cli::Command& command, Duration& timeout, std::string_view h
   command.Add({timeout, {.flag = "--timeout", .help = help, .least = 1e-3, .most = kYear}});
 }
 
+void AddAdapterFlag(cli::Command& command, std::string& adapter) {
+  command.Add({adapter,
+               {.flag = "--adapter",
+                .help = "one of the server's LoRA adapters (default: the model alone)"}});
+}
+
 }  // namespace tandem::client

@@ -2,6 +2,7 @@
 #ifndef TANDEM_CLIENT_CONNECTION_FLAGS_H_
 #define TANDEM_CLIENT_CONNECTION_FLAGS_H_
 
+#include <string>
 #include <string_view>
 
 #include "client/connection.h"
@@ -14,6 +15,8 @@ namespace tandem::client {
 void AddConnectionFlags(cli::Command& command, Connection& connection);
 // --timeout, positive and at most a year. `timeout` must outlive the parse.
 void AddTimeoutFlag(cli::Command& command, Duration& timeout, std::string_view help);
+// --adapter of a request.
+void AddAdapterFlag(cli::Command& command, std::string& adapter);
 
 }  // namespace tandem::client
 

@@ -25,6 +25,7 @@ struct EmbedOptions {
   Connection connection;
   std::vector<std::string> inputs;
   std::string pooling;
+  std::string adapter;
   std::optional<int32_t> dimensions;
   bool no_normalize = false;
   Duration timeout = std::chrono::hours(1);
@@ -44,6 +45,7 @@ absl::StatusOr<std::vector<v1::EmbedResponse>> Ask(const EmbedOptions& options) 
   v1::EmbedRequest request;
   TANDEM_ASSIGN_OR_RETURN(const v1::Pooling pooling, PoolingOf(options.pooling));
   request.set_pooling(pooling);
+  request.set_adapter(options.adapter);
   request.set_normalize(!options.no_normalize);
   if (options.dimensions.has_value()) request.set_dimensions(*options.dimensions);
   for (const std::string& text : options.inputs) request.add_inputs()->set_text(text);
@@ -76,6 +78,7 @@ absl::Status CheckOptions(const EmbedOptions& options) {
   for (const std::string& text : options.inputs) {
     TANDEM_RETURN_IF_ERROR(CheckUtf8("--input", text));
   }
+  TANDEM_RETURN_IF_ERROR(CheckUtf8("--adapter", options.adapter));
   return PoolingOf(options.pooling).status();
 }
 
@@ -102,6 +105,7 @@ void AddEmbedCommand(cli::Command& program) {
                 .most = kMostDimensions}});
   command.Add({options->no_normalize,
                {.flag = "--no-normalize", .help = "vectors as they are, not of length 1"}});
+  AddAdapterFlag(command, options->adapter);
   AddTimeoutFlag(command, options->timeout, "for all answers, such as 30s or 5m");
   command.OnCheck([options] { return CheckOptions(*options); });
   command.OnRun([options] { return Embed(*options); });

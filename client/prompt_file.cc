@@ -180,6 +180,7 @@ constexpr std::pair<const char*, Setter> kFields[] = {
     {"prompt_token_ids", SetPromptIds},
     {"request_id", SetText<&R::mutable_request_id>},
     {"cache_salt", SetText<&R::mutable_cache_salt>},
+    {"adapter", SetText<&R::mutable_adapter>},
     {"priority", SetPriority},
     {"n", SetInt<&P::set_n>},
     {"temperature", SetFloat<&P::set_temperature>},

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "client/connection_flags.h"
 #include "client/form_flags.h"
 #include "client/input.h"
 #include "client/logit_flags.h"
@@ -16,6 +17,7 @@ constexpr double kMost = std::numeric_limits<int32_t>::max();
 
 absl::Status CheckRanges(const SamplingFlags& flags) {
   TANDEM_RETURN_IF_ERROR(CheckUtf8("--cache-salt", flags.cache_salt));
+  TANDEM_RETURN_IF_ERROR(CheckUtf8("--adapter", flags.adapter));
   for (const std::string& stop : flags.stop) TANDEM_RETURN_IF_ERROR(CheckUtf8("--stop", stop));
   // The API takes -1 for off, too.
   const int32_t top_k = flags.top_k == -1 ? 0 : flags.top_k.value_or(0);
@@ -107,6 +109,7 @@ void AddSamplingFlags(cli::Command& command, SamplingFlags& flags) {
   command.Add({flags.cache_salt,
                {.flag = "--cache-salt",
                 .help = "share cached prefixes only with requests of the same salt"}});
+  AddAdapterFlag(command, flags.adapter);
   command.Add({flags.priority,
                {.flag = "--priority",
                 .help = "a lower number goes first, -100 to 100 (default: 0)",
@@ -141,6 +144,7 @@ v1::GenerateRequest MakeRequest(const SamplingFlags& flags) {
   if (flags.no_special) request.set_add_special_tokens(false);
   if (flags.parse_special) request.set_parse_special_tokens(true);
   if (!flags.cache_salt.empty()) request.set_cache_salt(flags.cache_salt);
+  if (!flags.adapter.empty()) request.set_adapter(flags.adapter);
   if (flags.priority) request.set_priority(*flags.priority);
   return request;
 }

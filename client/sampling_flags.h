@@ -54,6 +54,7 @@ struct SamplingFlags {
   bool no_special = false;
   bool parse_special = false;
   std::string cache_salt;
+  std::string adapter;
   std::optional<int32_t> priority;
 };
 

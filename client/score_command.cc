@@ -23,6 +23,7 @@ struct ScoreOptions {
   Connection connection;
   std::string prompt;
   std::vector<std::string> continuations;
+  std::string adapter;
   Duration timeout = std::chrono::hours(1);
   bool json = false;
 };
@@ -32,6 +33,7 @@ absl::StatusOr<std::vector<v1::ScoreResponse>> Ask(const ScoreOptions& options) 
   TANDEM_ASSIGN_OR_RETURN(const auto channel, MakeChannel(options.connection));
   v1::ScoreRequest request;
   request.set_text(options.prompt);
+  request.set_adapter(options.adapter);
   for (const std::string& text : options.continuations) request.add_continuations()->set_text(text);
   grpc::ClientContext context;
   context.set_deadline(DeadlineAfter(options.timeout));
@@ -64,6 +66,7 @@ absl::Status Score(const ScoreOptions& options) {
 
 absl::Status CheckTexts(const ScoreOptions& options) {
   TANDEM_RETURN_IF_ERROR(CheckUtf8("--prompt", options.prompt));
+  TANDEM_RETURN_IF_ERROR(CheckUtf8("--adapter", options.adapter));
   for (const std::string& text : options.continuations) {
     TANDEM_RETURN_IF_ERROR(CheckUtf8("--continuation", text));
   }
@@ -88,6 +91,7 @@ void AddScoreCommand(cli::Command& program) {
        {.flag = "--continuation", .help = "a text after it, tokenized with it; repeatable"}});
   command.RequireOneOf({"--prompt"});
   command.RequireOneOf({"--continuation"});
+  AddAdapterFlag(command, options->adapter);
   command.OnCheck([options] { return CheckTexts(*options); });
   AddTimeoutFlag(command, options->timeout, "for all answers, such as 30s or 5m");
   command.Add({options->json,

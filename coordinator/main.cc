@@ -96,12 +96,19 @@ Pooling PoolingOf(const model::ModelSpec& spec) {
   return Pooling::kLast;
 }
 
+std::vector<std::string> NamesOf(const std::vector<AdapterFile>& adapters) {
+  std::vector<std::string> names;
+  for (const AdapterFile& adapter : adapters) names.push_back(adapter.module.name);
+  return names;
+}
+
 ServingModel MakeServingModel(const config::ServerConfig& config, const ModelFile& model,
                               const Workers& workers,
                               std::shared_ptr<const tokenizer::Tokenizer> tokenizer) {
   return {.name = model.spec.name,
           .architecture = model.spec.architecture,
           .quantization = model.spec.quantization,
+          .adapters = NamesOf(model.adapters),
           .max_model_len = workers.usable_model_len(),
           .vocab_size = model.spec.vocab_size,
           .hidden_size = model.spec.hidden_size,

@@ -61,9 +61,10 @@ def make_app(config: Config) -> Starlette:
 
     async def models(request: Request) -> Response:
         return Json({"object": "list", "data": [
-            {"id": model.id, "object": "model", "created": started, "owned_by": "tandem",
-             "root": model.id, "parent": None, "max_model_len": model.max_model_len}
-            for model in request.app.state.service.fleet.models()]})
+            {"id": id, "object": "model", "created": started, "owned_by": "tandem",
+             "root": model.id, "parent": parent, "max_model_len": model.max_model_len}
+            for model in request.app.state.service.fleet.models()
+            for id, parent in ((model.id, None), *((one, model.id) for one in model.adapters))]})
 
     async def health(request: Request) -> Response:
         return Response(status_code=200 if request.app.state.service.fleet.serving else 503)

@@ -45,6 +45,7 @@ class Model:
     chat_template: str
     bos_token: str
     eos_token: str
+    adapters: tuple[str, ...] = ()  # names of LoRA adapters, each a model of its own to clients
 
 
 class Coordinator:
@@ -128,7 +129,8 @@ class Coordinator:
             max_model_len=info.context_length,
             chat_template=self._chat_template or info.chat_template,
             bos_token=_text(special.get(info.bos_id, b"")) if info.HasField("bos_id") else "",
-            eos_token=_text(special.get(info.eos_id, b"")) if info.HasField("eos_id") else "")
+            eos_token=_text(special.get(info.eos_id, b"")) if info.HasField("eos_id") else "",
+            adapters=tuple(info.adapters))
 
     async def _fetch_pieces(self, ids: list[int]) -> dict[int, bytes]:
         answer = await self.stub.Detokenize(

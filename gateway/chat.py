@@ -30,8 +30,8 @@ async def answer_response(service: Service, body: object) -> Response:
 
 
 async def _generate(service: Service, request: ChatRequest, id: str, make_form: MakeForm) -> Response:
-    coordinator = service.fleet.pick(request.model)
-    model = coordinator.model
+    served = service.fleet.pick(request.model)
+    model = served.coordinator.model
     layout = AnswerLayout(service.config, model, request)
     variables = chat_prompt.with_effort(request.template_variables, request.reasoning_effort,
                                         model.chat_template)
@@ -46,7 +46,8 @@ async def _generate(service: Service, request: ChatRequest, id: str, make_form: 
             request_id=f"{id}-{i}", text=prompt, sampling=sampling.for_choice(request.params, i),
             # The template writes BOS.
             add_special_tokens=False, parse_special_tokens=True,
-            skip_special_tokens=not layout.shows_control_tokens, priority=request.priority)
+            skip_special_tokens=not layout.shows_control_tokens, priority=request.priority,
+            adapter=served.adapter)
         for i in range(request.choices)]
-    form = make_form(model.id, [layout.reader(prompt) for _ in requests])
-    return await respond(service, coordinator, id, requests, form, request.stream)
+    form = make_form(served.id, [layout.reader(prompt) for _ in requests])
+    return await respond(service, served.coordinator, id, requests, form, request.stream)

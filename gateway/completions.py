@@ -13,14 +13,15 @@ from tandem.v1 import generation_pb2 as api
 
 async def answer(service: Service, body: object) -> Response:
     request = completion_request.read(body)
-    coordinator = service.fleet.pick(request.model)
+    served = service.fleet.pick(request.model)
+    coordinator = served.coordinator
     check_prompts(request.prompts, request.choices, request.params.ByteSize())
     prompts = [await _prompt(coordinator, request, one) for one in request.prompts]
     id = new_id("cmpl")
     requests = [
-        _generate_request(f"{id}-{i}-{choice}", request, prompts[i], prompt, choice)
+        _generate_request(f"{id}-{i}-{choice}", served.adapter, request, prompts[i], prompt, choice)
         for i, prompt in enumerate(request.prompts) for choice in range(request.choices)]
-    form = CompletionForm(id, coordinator.model.id, request, prompts)
+    form = CompletionForm(id, served.id, request, prompts)
     first_ids = {one.ids[0] for one in prompts if one.ids}
     return await respond(service, coordinator, id, requests, form, request.stream, first_ids)
 
@@ -38,13 +39,14 @@ async def _prompt(coordinator: Coordinator, request: CompletionRequest,
     return Prompt(prompt, list(tokens.ids))
 
 
-def _generate_request(id: str, request: CompletionRequest, prompt: Prompt,
+def _generate_request(id: str, adapter: str, request: CompletionRequest, prompt: Prompt,
                       given: str | list[int], choice: int) -> api.GenerateRequest:
     """Control tokens that are written out in the text are parsed, as in vLLM."""
     message = api.GenerateRequest(
         request_id=id, sampling=sampling.for_choice(request.params, choice),
         add_special_tokens=request.add_special_tokens, parse_special_tokens=True,
-        skip_special_tokens=request.skip_special_tokens, priority=request.priority)
+        skip_special_tokens=request.skip_special_tokens, priority=request.priority,
+        adapter=adapter)
     if prompt.ids or not isinstance(given, str):
         message.token_ids.ids.extend(prompt.ids or given)
     else:

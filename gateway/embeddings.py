@@ -25,7 +25,8 @@ _MOST_DOUBLINGS = 5
 
 async def answer(service: Service, body: object) -> Response:
     request = embedding_request.read(body)
-    coordinator = service.fleet.pick(request.model)
+    served = service.fleet.pick(request.model)
+    coordinator = served.coordinator
     check_prompts(request.inputs)
     id = new_id("embd")
     deadline = asyncio.get_running_loop().time() + service.config.request_timeout_s
@@ -33,11 +34,12 @@ async def answer(service: Service, body: object) -> Response:
     answers: list[api.EmbedResponse] = []
     with _counted(coordinator, len(request.inputs)):
         for call in embedding_request.batches(request, id):  # one by one: none fills the queue
+            call.adapter = served.adapter
             answers += await _embed(coordinator, call, deadline, len(answers))
             _check_values(len(request.inputs), len(answers[0].embedding))
             if coordinator.model != model:
                 raise unavailable("the server was restarted with another model")
-    return JsonPieces(_pieces(model.id, answers, request.base64), headers={"x-request-id": id})
+    return JsonPieces(_pieces(served.id, answers, request.base64), headers={"x-request-id": id})
 
 
 @contextlib.contextmanager

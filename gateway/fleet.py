@@ -1,9 +1,34 @@
 """Fleet: the coordinators behind this gateway, and which of them answers a request."""
 
 import asyncio
+import dataclasses
 
 from gateway.backend import Coordinator, Model
 from gateway.errors import ApiError, none_ready, unavailable
+
+
+@dataclasses.dataclass(frozen=True)
+class Served:
+    """What answers a request."""
+    coordinator: Coordinator
+    id: str       # of the model, or of an adapter of it, as the client may name it
+    adapter: str  # empty: the model alone
+
+
+def _resolve(known: list[Model], name: str) -> tuple[str, str]:
+    """The id of the model of that name and "", or of the one with such an adapter and the adapter."""
+    if any(one.id == name for one in known):
+        return name, ""
+    having = [one.id for one in known if name in one.adapters]
+    if len(having) > 1:
+        raise ApiError(400, f"several models have an adapter '{name[:100]}': "
+                       + ", ".join(f"'{one}'" for one in having), param="model")
+    if not having:
+        names = [each for one in known for each in (one.id, *one.adapters)]
+        raise ApiError(404, f"the model '{name[:100]}' does not exist; served: "
+                       + ", ".join(f"'{each}'" for each in names), param="model",
+                       code="model_not_found")
+    return having[0], name
 
 
 class Fleet:
@@ -38,14 +63,20 @@ class Fleet:
         return min(ready, key=lambda one: one.in_flight) if ready else None
 
     def models(self) -> list[Model]:
-        """Each once."""
-        return list({one.model.id: one.model for one in self._coordinators
-                     if one.model is not None}.values())
+        """Each once, with the adapters that any of its coordinators has."""
+        found: dict[str, Model] = {}
+        for model in (one.model for one in self._coordinators if one.model is not None):
+            adapters = found[model.id].adapters if model.id in found else ()
+            found[model.id] = dataclasses.replace(
+                model, adapters=adapters + tuple(one for one in model.adapters if one not in adapters))
+        return list(found.values())
 
-    def pick(self, model_id: str | None) -> Coordinator:
-        """The serving one with the fewest requests of ours; None: of the only model.
+    def pick(self, model_id: str | None) -> Served:
+        """The serving one with the fewest requests of ours; None: of the only model, without an
+        adapter. The name of a model comes before that of an adapter.
 
-        Raises an ApiError: 404 for an unknown model, 400 for none of several, 503 if none serves.
+        Raises an ApiError: 404 for an unknown model, 400 for none of several or an adapter that
+        several have, 503 if none serves.
         """
         known = self.models()
         if not known:
@@ -54,12 +85,10 @@ class Fleet:
             if len(known) > 1:
                 raise ApiError(400, "model is needed: several are served", param="model")
             model_id = known[0].id
-        having = [one for one in self._coordinators
-                  if one.model is not None and one.model.id == model_id]
-        if not having:
-            raise ApiError(404, f"the model '{model_id[:100]}' does not exist; served: "
-                           + ", ".join(f"'{one.id}'" for one in known), param="model", code="model_not_found")
+        base, adapter = _resolve(known, model_id)
+        having = [one for one in self._coordinators if one.model is not None
+                  and one.model.id == base and (not adapter or adapter in one.model.adapters)]
         ready = [one for one in having if one.serving]
         if not ready:
             raise unavailable("no server of this model is ready")
-        return min(ready, key=lambda one: one.in_flight)
+        return Served(min(ready, key=lambda one: one.in_flight), model_id, adapter)

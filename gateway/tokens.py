@@ -12,7 +12,7 @@ from gateway.service import Service
 async def tokenize(service: Service, body: object) -> Response:
     """Of a `prompt`, or of `messages` by the chat template."""
     fields = Fields(body)
-    coordinator = service.fleet.pick(fields.text("model"))
+    coordinator = service.fleet.pick(fields.text("model")).coordinator
     want_texts = fields.boolean("return_token_strs")
     if fields.take("messages") is not None:
         text = await chat_prompt.render(
@@ -35,7 +35,7 @@ async def tokenize(service: Service, body: object) -> Response:
 
 async def detokenize(service: Service, body: object) -> Response:
     fields = Fields(body)
-    coordinator = service.fleet.pick(fields.text("model"))
+    coordinator = service.fleet.pick(fields.text("model")).coordinator
     ids = fields.integers("tokens")
     fields.refuse_others()
     check_prompts([ids])

@@ -49,6 +49,7 @@ absl::StatusOr<std::vector<Request>> BuildEmbedRequests(EmbedParams params,
   TANDEM_ASSIGN_OR_RETURN(
       Request base,
       NamedRequest(std::move(params.request_id), std::move(params.cache_salt), params.priority));
+  TANDEM_RETURN_IF_ERROR(SetAdapter(params.adapter, model, base));
   base.pooling = params.pooling.value_or(model.pooling);
   std::vector<Request> requests;
   for (uint32_t index = 0; index < params.inputs.size(); ++index) {

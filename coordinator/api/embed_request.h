@@ -18,6 +18,7 @@ namespace tandem::coordinator {
 struct EmbedParams {
   std::string request_id{};  // empty: random
   std::string cache_salt{};
+  std::string adapter{};  // empty: the model alone
   int32_t priority = 0;
   std::vector<TextOrIds> inputs{};
   tokenizer::EncodeOptions encode{};  // of texts

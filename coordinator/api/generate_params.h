@@ -20,6 +20,7 @@ namespace tandem::coordinator {
 struct GenerateParams {
   std::string request_id{};  // empty: random
   std::string cache_salt{};
+  std::string adapter{};  // empty: the model alone
   int32_t priority = 0;
   TextOrIds prompt{};
   tokenizer::EncodeOptions encode{};  // of a text prompt

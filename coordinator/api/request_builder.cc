@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
 #include "common/base/status.h"
+#include "common/config/text_form.h"
 #include "common/step/descriptor.h"
 #include "coordinator/api/token_rules.h"
 #include "coordinator/engine/request_check.h"
@@ -110,6 +111,16 @@ void ClampLogprobs(std::optional<uint32_t>& top_n, uint32_t vocab_size) {
   if (top_n.has_value()) top_n = std::min(*top_n, vocab_size);
 }
 
+// "'a', 'b'": the first ones, so that a message stays short.
+std::string SomeNames(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 8;
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ", ", config::Quoted(names[i]));
+  }
+  return names.size() > kMost ? text + ", ..." : text;
+}
+
 }  // namespace
 
 absl::StatusOr<Request> NamedRequest(std::string id, std::string cache_salt, int32_t priority) {
@@ -132,6 +143,19 @@ absl::StatusOr<Request> NamedRequest(std::string id, std::string cache_salt, int
   return request;
 }
 
+absl::Status SetAdapter(const std::string& name, const ServingModel& model, Request& request) {
+  if (name.empty()) return absl::OkStatus();
+  const auto found = std::ranges::find(model.adapters, name);
+  if (found == model.adapters.end()) {
+    return absl::NotFoundError(absl::StrCat("adapter ", config::Quoted(name), " is not loaded, ",
+                                            model.adapters.empty()
+                                                ? "no adapter is (--lora-modules)"
+                                                : "only " + SomeNames(model.adapters)));
+  }
+  request.adapter = static_cast<uint32_t>(found - model.adapters.begin()) + 1;
+  return absl::OkStatus();
+}
+
 std::string NumberedId(const std::string& first, uint32_t index) {
   return index == 0 ? first : absl::StrCat(first, "#", index);
 }
@@ -140,6 +164,7 @@ absl::StatusOr<Request> BuildRequest(GenerateParams params, const ServingModel& 
   TANDEM_ASSIGN_OR_RETURN(
       Request request,
       NamedRequest(std::move(params.request_id), std::move(params.cache_salt), params.priority));
+  TANDEM_RETURN_IF_ERROR(SetAdapter(params.adapter, model, request));
   if (params.n < 1 || params.n > kMaxChoices) {
     return absl::InvalidArgumentError(
         absl::StrCat("sampling.n is ", params.n, ", it must be from 1 to ", kMaxChoices));

@@ -23,6 +23,9 @@ inline constexpr size_t kMaxCacheSaltBytes = 256;
 // A request with these, and an id that is random if `id` is empty. INVALID_ARGUMENT naming the
 // field. Thread-safe.
 absl::StatusOr<Request> NamedRequest(std::string id, std::string cache_salt, int32_t priority);
+// Gives the request the adapter of that name; an empty name is the model alone. NOT_FOUND with the
+// names that there are.
+absl::Status SetAdapter(const std::string& name, const ServingModel& model, Request& request);
 // The id of request number `index` of a call whose first one has the id `first`.
 std::string NumberedId(const std::string& first, uint32_t index);
 

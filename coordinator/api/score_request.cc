@@ -38,9 +38,10 @@ class Maker {
       return absl::InvalidArgumentError(absl::StrCat(
           "the request has ", count, " continuations, it must have 1 to ", kMaxChoices));
     }
-    TANDEM_ASSIGN_OR_RETURN(const Request base,
-                            NamedRequest(std::move(params_.request_id),
-                                         std::move(params_.cache_salt), params_.priority));
+    TANDEM_ASSIGN_OR_RETURN(
+        Request base, NamedRequest(std::move(params_.request_id), std::move(params_.cache_salt),
+                                   params_.priority));
+    TANDEM_RETURN_IF_ERROR(SetAdapter(params_.adapter, model_, base));
     TANDEM_ASSIGN_OR_RETURN(prompt_, Encode(params_.prompt));
     TANDEM_RETURN_IF_ERROR(CheckPrompt(prompt_, model_));
     std::vector<Request> requests;

@@ -21,6 +21,7 @@ inline constexpr size_t kMaxScoredTokens = 1 << 17;
 struct ScoreParams {
   std::string request_id{};  // empty: random
   std::string cache_salt{};
+  std::string adapter{};  // empty: the model alone
   int32_t priority = 0;
   TextOrIds prompt{};
   std::vector<TextOrIds> continuations{};

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/base/clock.h"
 #include "common/tokenizer/tokenizer.h"
@@ -18,10 +19,11 @@ struct ServingModel {
   std::string name;
   std::string architecture;
   std::string quantization;
-  uint32_t max_model_len = 0;        // prompt and generated tokens of one sequence
-  uint32_t vocab_size = 0;           // of the head; token ids of a request are below it
-  uint32_t hidden_size = 0;          // values of an embedding
-  Pooling pooling = Pooling::kLast;  // of embeddings, where a request does not say
+  std::vector<std::string> adapters{};  // the names that requests may give, by number
+  uint32_t max_model_len = 0;           // prompt and generated tokens of one sequence
+  uint32_t vocab_size = 0;              // of the head; token ids of a request are below it
+  uint32_t hidden_size = 0;             // values of an embedding
+  Pooling pooling = Pooling::kLast;     // of embeddings, where a request does not say
   int tensor_parallel_size = 1;
   uint32_t max_num_seqs = 0;      // requests that run at a time
   bool clamp_max_tokens = false;  // where a request does not say

@@ -47,6 +47,7 @@ struct NoStream : coordinator::TokenStream {
 
 void CheckRefusal(const absl::Status& status) {
   TANDEM_CHECK(status.code() == absl::StatusCode::kInvalidArgument ||
+               status.code() == absl::StatusCode::kNotFound ||
                status.code() == absl::StatusCode::kUnimplemented)
       << status;
   TANDEM_CHECK(!status.message().empty() && status.message().size() < 2000) << status;

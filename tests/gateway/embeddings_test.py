@@ -14,6 +14,7 @@ import grpc
 sys.path.insert(0, "gateway/tandem_gateway")
 from gateway import embeddings  # noqa: E402
 from gateway.errors import ApiError  # noqa: E402
+from gateway.fleet import Served  # noqa: E402
 from tandem.v1 import generation_pb2 as api  # noqa: E402
 
 
@@ -63,7 +64,8 @@ class EmbeddingsTest(unittest.IsolatedAsyncioTestCase):
     async def answer(self, body, errors=(), timeout_s=100, coordinator=ScriptedCoordinator):
         self.coordinator = coordinator(errors)
         service = types.SimpleNamespace(
-            fleet=types.SimpleNamespace(pick=lambda model: self.coordinator),
+            fleet=types.SimpleNamespace(pick=lambda model: Served(
+                self.coordinator, self.coordinator.model.id, "")),
             config=types.SimpleNamespace(request_timeout_s=timeout_s))
         response = await embeddings.answer(service, body)
         sent = []

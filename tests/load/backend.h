@@ -38,6 +38,7 @@ struct RequestSettings {
   bool ignore_eos = false;
   std::optional<float> temperature{};
   std::optional<int32_t> priority{};
+  std::string adapter{};       // of the Tandem backend
   Duration timeout{};          // UNAVAILABLE or DEADLINE_EXCEEDED ends a request by then
   Duration slow_read_delay{};  // of Next::kReadLater
 };

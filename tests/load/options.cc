@@ -138,6 +138,8 @@ void LoadOptions::ForEach(config::FieldList& visit) {
   visit(backend, {.flag = "--backend", .help = "the API: Tandem's gRPC, or OpenAI's completions"});
   visit(endpoint, {.flag = "--endpoint", .help = "openai: the path of completions"});
   visit(model, {.flag = "--model", .help = "openai: its name; empty: the server's first"});
+  visit(adapter, {.flag = "--adapter",
+                  .help = "tandem: one of the server's LoRA adapters; empty: the model alone"});
   visit(timeout, {.flag = "--timeout", .help = "of each request", .least = 0.01, .most = 1e6});
   visit(simulate, {.flag = "--simulate",
                    .help = "no server, but the simulation of one with this file of `tandem "

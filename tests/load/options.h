@@ -47,6 +47,7 @@ struct LoadOptions {
   BackendKind backend = BackendKind::kTandem;
   std::string endpoint = "/v1/completions";
   std::string model;
+  std::string adapter;
   Duration timeout = std::chrono::minutes(10);
   std::string simulate{};
   std::vector<std::string> simulate_with{};

@@ -21,6 +21,7 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const LoadOptions& options)
   const RequestSettings settings{.ignore_eos = options.ignore_eos,
                                  .temperature = options.temperature,
                                  .priority = options.priority,
+                                 .adapter = options.adapter,
                                  .timeout = options.timeout,
                                  .slow_read_delay = options.slow_read_delay};
   if (options.backend == BackendKind::kTandem) {

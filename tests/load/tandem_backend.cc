@@ -32,6 +32,7 @@ v1::GenerateRequest ToProto(const LoadRequest& request, const RequestSettings& s
   sampling.set_max_tokens(static_cast<int32_t>(request.output_tokens));
   if (settings.ignore_eos) sampling.set_ignore_eos(true);
   if (settings.temperature.has_value()) sampling.set_temperature(*settings.temperature);
+  proto.set_adapter(settings.adapter);
   if (settings.priority.has_value()) proto.set_priority(*settings.priority);
   return proto;
 }

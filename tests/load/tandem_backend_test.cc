@@ -60,11 +60,16 @@ TEST_F(TandemBackendTest, StreamsEveryToken) {
 TEST_F(TandemBackendTest, RequestsAreAsTheSettingsSay) {
   v1::GenerateRequest sent;
   Start({.on_request = [&](const v1::GenerateRequest& request) { sent = request; }},
-        {.ignore_eos = true, .temperature = 0.5f, .priority = -7, .timeout = kPatience});
+        {.ignore_eos = true,
+         .temperature = 0.5f,
+         .priority = -7,
+         .adapter = "a",
+         .timeout = kPatience});
   Run(Requests(1, 3));
   EXPECT_TRUE(sent.sampling().ignore_eos());
   EXPECT_EQ(sent.sampling().temperature(), 0.5f);
   EXPECT_EQ(sent.priority(), -7);
+  EXPECT_EQ(sent.adapter(), "a");
   Start({.on_request = [&](const v1::GenerateRequest& request) { sent = request; }});
   Run(Requests(1, 3));
   EXPECT_FALSE(sent.has_priority());

@@ -31,6 +31,7 @@ absl::StatusOr<std::optional<Pooling>> PoolingFromProto(v1::Pooling pooling) {
 absl::StatusOr<EmbedParams> EmbedParamsFromProto(const v1::EmbedRequest& proto) {
   EmbedParams params{.request_id = proto.request_id(),
                      .cache_salt = proto.cache_salt(),
+                     .adapter = proto.adapter(),
                      .priority = proto.priority()};
   TANDEM_ASSIGN_OR_RETURN(params.pooling, PoolingFromProto(proto.pooling()));
   for (const v1::EmbedInput& one : proto.inputs()) params.inputs.push_back(ContentOf(one));

@@ -84,6 +84,7 @@ absl::StatusOr<grpc::ByteBuffer> ModelInfo(const ServingModel& model,
   }
   response.set_chat_template(std::string(model.tokenizer->chat_template()));
   response.set_quantization(model.quantization);
+  for (const std::string& name : model.adapters) response.add_adapters(name);
   response.set_tensor_parallel_size(model.tensor_parallel_size);
   return Serialize(response);
 }

@@ -59,6 +59,7 @@ GenerateParams ParamsFromProto(const v1::GenerateRequest& proto) {
   GenerateParams params{
       .request_id = proto.request_id(),
       .cache_salt = proto.cache_salt(),
+      .adapter = proto.adapter(),
       .priority = proto.priority(),
       .ignore_eos = sampling.ignore_eos(),
       .stop = {sampling.stop().begin(), sampling.stop().end()},

@@ -20,6 +20,7 @@ void FillUsage(const Usage& usage, v1::Usage& out) {
 ScoreParams ScoreParamsFromProto(const v1::ScoreRequest& proto) {
   ScoreParams params{.request_id = proto.request_id(),
                      .cache_salt = proto.cache_salt(),
+                     .adapter = proto.adapter(),
                      .priority = proto.priority(),
                      .prompt = ContentOf(proto)};
   for (const v1::Continuation& one : proto.continuations()) {

@@ -25,8 +25,11 @@ std::string Refusal(EmbedParams params) {
 TEST(EmbedRequestTest, EachInputIsARequest) {
   EmbedParams params = Params({"xy", Ids{7, 8}});
   params.cache_salt = "salt";
+  params.adapter = "b";
+  ServingModel model = ServingModelForTest();
+  model.adapters = {"a", "b"};
   params.priority = -3;
-  const auto requests = BuildEmbedRequests(params, ServingModelForTest());
+  const auto requests = BuildEmbedRequests(params, model);
   ASSERT_TRUE(requests.ok()) << requests.status();
   ASSERT_EQ(requests->size(), 2u);
   EXPECT_EQ((*requests)[0].prompt, (Ids{kBos, 'x', 'y'}));
@@ -37,6 +40,7 @@ TEST(EmbedRequestTest, EachInputIsARequest) {
     EXPECT_FALSE(request.generates());
     EXPECT_EQ(request.sampling.max_tokens, 0u);
     EXPECT_EQ(request.cache_salt, "salt");
+    EXPECT_EQ(request.adapter, 2u);
     EXPECT_EQ(request.priority, -3);
   }
 }

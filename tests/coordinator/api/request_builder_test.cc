@@ -268,6 +268,26 @@ TEST(RequestBuilder, KeepsTheEndOfAPromptThatIsTooLong) {
   EXPECT_EQ(BuildRequest(params, ServingModelForTest())->prompt.size(), kMaxModelLen - 1);
 }
 
+TEST(RequestBuilder, AdaptersGoByTheirNumber) {
+  ServingModel model = ServingModelForTest();
+  const auto found = [&](const std::string& name) {
+    GenerateParams params = Sound();
+    params.adapter = name;
+    return BuildRequest(params, model);
+  };
+  EXPECT_EQ(found("")->adapter, 0u);
+  EXPECT_EQ(found("a").status(),
+            absl::NotFoundError("adapter 'a' is not loaded, no adapter is (--lora-modules)"));
+  model.adapters = {"a", "b"};
+  EXPECT_EQ(found("")->adapter, 0u);
+  EXPECT_EQ(found("a")->adapter, 1u);
+  EXPECT_EQ(found("b")->adapter, 2u);
+  EXPECT_EQ(Continuation(*found("b"), 1).adapter, 2u);
+  EXPECT_EQ(found("A").status(), absl::NotFoundError("adapter 'A' is not loaded, only 'a', 'b'"));
+  model.adapters = std::vector<std::string>(9, "x");
+  EXPECT_TRUE(std::string(found("A").status().message()).ends_with("'x', ..."));
+}
+
 TEST(RequestBuilder, ContinuationsDifferInIdAndSeedAlone) {
   GenerateParams params = Sound();
   params.request_id = "a";

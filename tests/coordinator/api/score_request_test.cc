@@ -70,8 +70,11 @@ std::string Refusal(ScoreParams params) {
 TEST(ScoreRequestTest, AContinuationIsWhatFollowsThePrompt) {
   ScoreParams params = Params("xy", {"pq", "r"});
   params.cache_salt = "salt";
+  params.adapter = "b";
+  ServingModel model = Model();
+  model.adapters = {"a", "b"};
   params.priority = 3;
-  const auto requests = BuildScoreRequests(params, Model());
+  const auto requests = BuildScoreRequests(params, model);
   ASSERT_TRUE(requests.ok()) << requests.status();
   ASSERT_EQ(requests->size(), 2u);
   const Request& first = (*requests)[0];
@@ -86,6 +89,7 @@ TEST(ScoreRequestTest, AContinuationIsWhatFollowsThePrompt) {
   EXPECT_EQ((*requests)[1].id, "r#1");
   for (const Request& request : *requests) {
     EXPECT_EQ(request.cache_salt, "salt");
+    EXPECT_EQ(request.adapter, 2u);
     EXPECT_EQ(request.priority, 3);
   }
 }
