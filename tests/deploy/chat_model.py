@@ -1,4 +1,4 @@
-"""Gives a model file a chat template: those of the tree have none."""
+"""Gives a model file a chat template: of those of the tree the demo model alone has one."""
 
 import struct
 
@@ -10,11 +10,15 @@ _TEMPLATE = b"{{ bos_token }}{% for message in messages %}{{ message.content }}{
 
 
 def add_template(source, target):
-    """Writes `source` with the template as its first pair, whose size keeps the tensors aligned."""
+    """Writes `source` with the template as its first pair, whose size keeps the tensors aligned; as it is if it has one."""
     with open(source, "rb") as file:
         content = file.read()
+    if _KEY in content:
+        with open(target, "wb") as file:
+            file.write(content)
+        return
     magic, version, tensors, pairs = _HEADER.unpack_from(content)
-    assert magic == b"GGUF" and b"general.alignment" not in content[:1 << 16] and _KEY not in content
+    assert magic == b"GGUF" and b"general.alignment" not in content[:1 << 16]
     pair = _pair(_TEMPLATE)
     comment = b"{#" + b" " * (-(len(pair) + 4) % _ALIGNMENT) + b"#}"
     with open(target, "wb") as file:

@@ -69,6 +69,17 @@ class SpawnedTest(unittest.TestCase):
         self.assertEqual(programs.call(gateways(coordinator)[0], "/health")[0], 200)
         return coordinator
 
+    def test_a_chat_by_the_demo_models_own_template(self):
+        """Messages stand below each other, the last one to be continued: the prompt of a completion."""
+        address = gateways(self.start())[0]
+        story = programs.call(address, "/v1/completions", STORY)[2]["choices"][0]["text"]
+        asked = [{"role": "user", "content": "Story:"}]
+        told = programs.call(address, "/v1/chat/completions", {**STORY, "prompt": None, "messages": asked})
+        self.assertEqual((told[0], told[2]["choices"][0]["message"]["content"]), (200, story))
+        both = [*asked, {"role": "assistant", "content": story}, {"role": "user", "content": "Question:"}]
+        chat = programs.call(address, "/tokenize", {"messages": both})[2]["tokens"]
+        self.assertEqual(chat, programs.call(address, "/tokenize", {"prompt": f"Story:\n{story}\nQuestion:"})[2]["tokens"])
+
     def wait_healthy(self, coordinator, count):
         programs.until(lambda: len(gateways(coordinator)) == count, "there is no gateway")
         programs.until(lambda: programs.call(gateways(coordinator)[-1], "/health")[0] == 200,

@@ -18,6 +18,9 @@ from quantise import q8_0_bytes, through_q8_0
 ARCHITECTURE = "qwen3"
 NORMAL_TOKEN, CONTROL_TOKEN = 1, 3
 FILE_TYPE_Q8_0 = 7
+# Messages below each other, as texts of the training are; the last one is to be continued.
+CHAT_TEMPLATE = (r"{{ bos_token }}{% for message in messages %}{{ message.content }}{% if not loop.last %}{{ '\n' }}{% endif %}"
+                 "{% endfor %}")
 
 
 def load_checkpoint(path: Path, quantised: bool) -> DemoModel:
@@ -66,6 +69,7 @@ def metadata(shape: Shape, tokenizer: Tokenizer) -> list[Metadata]:
         Metadata("tokenizer.ggml.eos_token_id", U32, tokenizer.end_id),
         Metadata("tokenizer.ggml.add_bos_token", BOOL, True),
         Metadata("tokenizer.ggml.add_eos_token", BOOL, False),
+        Metadata("tokenizer.chat_template", STRING, CHAT_TEMPLATE),
     ]
 
 
