@@ -178,12 +178,12 @@ absl::StatusOr<Adapter> ReadAdapter(gguf::File file, const ModelSpec& spec) {
       TANDEM_RETURN_IF_ERROR(reader.Read(tensor, adapter.matrices));
       continue;
     }
-    std::string name_of_a(tensor.name);
-    if (tensor.name.ends_with(kSuffixOfB)) name_of_a.back() = 'a';
-    if (adapter.file.FindTensor(name_of_a) == &tensor) {
+    if (!tensor.name.ends_with(kSuffixOfB)) {
       return BadTensor(tensor.name, " of an adapter must end in ", Sv(kSuffixOfA), " or ",
                        Sv(kSuffixOfB));
     }
+    const std::string_view target = tensor.name.substr(0, tensor.name.size() - kSuffixOfB.size());
+    const std::string name_of_a = absl::StrCat(Sv(target), Sv(kSuffixOfA));
     if (adapter.file.FindTensor(name_of_a) == nullptr) {
       return BadTensor(tensor.name, ": ", gguf::Quoted(name_of_a), " is missing");
     }

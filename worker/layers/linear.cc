@@ -9,32 +9,35 @@ kernels::Projection Project(const Linear& linear, const float* bias, float* y) {
   return {.weight = linear.weight, .bias = bias, .y = y, .y_stride = linear.weight.rows};
 }
 
+// y = x W^T (+ bias) of one matrix.
+kernels::MatMulParams Product(const float* x, uint32_t tokens,
+                              const kernels::Projection& projection) {
+  kernels::MatMulParams params{};
+  params.x = x;
+  params.tokens = tokens;
+  params.x_stride = projection.weight.col_count;
+  params.num_projections = 1;
+  params.projections[0] = projection;
+  return params;
+}
+
 // product's outputs of the run's tokens += x A^T B^T.
 void AddLowRank(LayerContext& context, const AdapterRun& run, const LowRank& change,
                 const kernels::MatMulParams& product, const kernels::Projection& changed) {
-  TANDEM_CHECK(changed.y_stride == change.b.rows);
+  TANDEM_CHECK(product.x_stride == change.a.col_count && changed.y_stride == change.b.rows);
   const size_t mark = context.arena.used();
-  const uint32_t rank = change.a.rows;
-  float* const inner = context.arena.TakeActivations(size_t{run.tokens} * rank);
+  float* const inner = context.arena.TakeActivations(size_t{run.tokens} * change.a.rows);
   float* const outer = context.arena.TakeActivations(size_t{run.tokens} * change.b.rows);
-  const auto times = [&](const float* x, uint32_t stride, const kernels::Weight& weight, float* y) {
-    kernels::MatMulParams params{};
-    params.x = x;
-    params.tokens = run.tokens;
-    params.x_stride = stride;
-    params.num_projections = 1;
-    params.projections[0] = {.weight = weight, .bias = nullptr, .y = y, .y_stride = weight.rows};
-    return params;
-  };
   const size_t first = run.first_token;
-  context.backend.Encode(
-      times(product.x + first * product.x_stride, product.x_stride, change.a, inner));
-  context.backend.Encode(kernels::MatMulAddParams{.product = times(inner, rank, change.b, outer),
-                                                  .add = {.y = changed.y + first * changed.y_stride,
-                                                          .x = outer,
-                                                          .gate = nullptr,
-                                                          .rows = run.tokens,
-                                                          .dim = change.b.rows}});
+  context.backend.Encode(Product(product.x + first * product.x_stride, run.tokens,
+                                 Project({.weight = change.a}, nullptr, inner)));
+  context.backend.Encode(kernels::MatMulAddParams{
+      .product = Product(inner, run.tokens, Project({.weight = change.b}, nullptr, outer)),
+      .add = {.y = changed.y + first * changed.y_stride,
+              .x = outer,
+              .gate = nullptr,
+              .rows = run.tokens,
+              .dim = change.b.rows}});
   context.arena.Rewind(mark);
 }
 
@@ -83,13 +86,7 @@ void RowParallelLinear::Encode(LayerContext& context, const float* x, uint32_t t
 kernels::MatMulParams RowParallelLinear::Params(const LayerContext& context, const float* x,
                                                 uint32_t tokens, float* y) const {
   const bool adds_bias = context.comm == nullptr || context.comm->rank() == 0;
-  kernels::MatMulParams params{};
-  params.x = x;
-  params.tokens = tokens;
-  params.x_stride = part_.weight.col_count;
-  params.num_projections = 1;
-  params.projections[0] = Project(part_, adds_bias ? part_.bias : nullptr, y);
-  return params;
+  return Product(x, tokens, Project(part_, adds_bias ? part_.bias : nullptr, y));
 }
 
 void RowParallelLinear::EncodeAdapters(LayerContext& context,

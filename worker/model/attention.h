@@ -30,7 +30,7 @@ struct AttentionParts {
   const model::ModelSpec& spec;
   const model::ShardPlan& plan;
   const RankWeights& weights;
-  const RankAdapters* adapters;  // may be null
+  const RankAdapters& adapters;
   PlacedRope rope;
   int layer = 0;
   uint32_t group = 0;   // KV group

@@ -10,7 +10,7 @@ using model::Role;
 
 Decoder::Decoder(const ModelParts& parts, std::vector<uint32_t> vocab_starts)
     : spec_(parts.spec),
-      adapts_(parts.adapters != nullptr),
+      adapts_(parts.adapters.count() > 0),
       embedding_(parts.weights.Matrix(Role::kTokenEmbedding), parts.plan.vocab.begin,
                  spec_.embedding_scale),
       output_(parts, MakeNorm(parts, -1, Role::kOutputNorm, Role::kOutputNormBias),

@@ -25,7 +25,7 @@ struct ModelParts {
   const model::ModelSpec& spec;
   const model::ShardPlan& plan;
   const RankWeights& weights;
-  const RankAdapters* adapters = nullptr;  // null: none are loaded
+  const RankAdapters& adapters;
   // Of spec.rope and spec.window_rope, in device memory; null if there are none.
   const float* inv_freq = nullptr;
   const float* window_inv_freq = nullptr;

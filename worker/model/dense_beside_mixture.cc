@@ -13,7 +13,7 @@ class DenseBesideMixture final : public FeedForwardBlock {
   DenseBesideMixture(const model::ModelSpec& spec, const model::ShardPlan& plan,
                      const RankWeights& weights, int layer)
       : hidden_(spec.hidden_size),
-        dense_(MakeDenseFeedForward(spec, weights, /*adapters=*/nullptr, layer)),
+        dense_(MakeDenseFeedForward(spec, weights, /*adapters=*/RankAdapters(), layer)),
         experts_(MakeMixture(spec, plan, weights, layer)) {
     const auto norm = [&](Role role) {
       return Norm{.weight = weights.Vector(role, layer),

@@ -37,10 +37,10 @@ struct DescribedModel {
   std::shared_ptr<kernels::Backend> backend{};
   // Before weights are loaded; none if the backend computes in host memory.
   std::optional<kernels::DeviceMemory> device_memory{};
-  std::unique_ptr<RankWeights> shapes{};           // RankWeights::Describe
-  std::vector<model::Adapter> adapters{};          // in the order of --lora-modules
-  std::unique_ptr<RankAdapters> adapter_shapes{};  // null: there are none
-  std::unique_ptr<DescribedModel> draft{};         // its draft model; null: none is asked for
+  std::unique_ptr<RankWeights> shapes{};   // RankWeights::Describe
+  std::vector<model::Adapter> adapters{};  // in the order of --lora-modules
+  RankAdapters adapter_shapes{};
+  std::unique_ptr<DescribedModel> draft{};  // its draft model; null: none is asked for
 };
 
 // FAILED_PRECONDITION with both fingerprints if this host's file differs; errors of the file, the

@@ -64,11 +64,11 @@ namespace {
 class DenseFeedForward final : public FeedForwardBlock {
  public:
   DenseFeedForward(const model::ModelSpec& spec, const RankWeights& weights,
-                   const RankAdapters* adapters, int layer)
+                   const RankAdapters& adapters, int layer)
       : hidden_(spec.hidden_size) {
     const auto linear = [&](Role matrix, Role bias) {
       return Linear{weights.Matrix(matrix, layer), weights.Vector(bias, layer),
-                    AdaptersOf(adapters, matrix, layer)};
+                    adapters.Of(matrix, layer)};
     };
     ffn_ = FeedForward(
         ActivationOf(spec), spec.gated_ffn ? linear(Role::kFfnGate, Role::kFfnGateBias) : Linear{},
@@ -90,7 +90,7 @@ class DenseFeedForward final : public FeedForwardBlock {
 
 std::unique_ptr<FeedForwardBlock> MakeDenseFeedForward(const model::ModelSpec& spec,
                                                        const RankWeights& weights,
-                                                       const RankAdapters* adapters, int layer) {
+                                                       const RankAdapters& adapters, int layer) {
   return std::make_unique<DenseFeedForward>(spec, weights, adapters, layer);
 }
 

@@ -50,10 +50,9 @@ class FeedForward {
   RowParallelLinear down_;
 };
 
-// `adapters` may be null.
 std::unique_ptr<FeedForwardBlock> MakeDenseFeedForward(const model::ModelSpec& spec,
                                                        const RankWeights& weights,
-                                                       const RankAdapters* adapters, int layer);
+                                                       const RankAdapters& adapters, int layer);
 std::unique_ptr<FeedForwardBlock> MakeMixture(const model::ModelSpec& spec,
                                               const model::ShardPlan& plan,
                                               const RankWeights& weights, int layer);

@@ -25,7 +25,7 @@ class GroupedQueryAttention final : public AttentionBlock {
     if (gated_) {
       gate_ =
           ColumnParallelLinear(Linear{parts.weights.Matrix(Role::kAttnGate, parts.layer), nullptr,
-                                      AdaptersOf(parts.adapters, Role::kAttnGate, parts.layer)});
+                                      parts.adapters.Of(Role::kAttnGate, parts.layer)});
     }
   }
 
@@ -144,7 +144,7 @@ class GroupedQueryAttention final : public AttentionBlock {
 
   Linear Part(Role matrix, Role bias) const {
     return {parts_.weights.Matrix(matrix, parts_.layer), parts_.weights.Vector(bias, parts_.layer),
-            AdaptersOf(parts_.adapters, matrix, parts_.layer)};
+            parts_.adapters.Of(matrix, parts_.layer)};
   }
   Norm HeadNorm(const float* weight) const {
     return {.weight = weight, .epsilon = parts_.spec.norm_epsilon, .dim = parts_.heads.head_dim};

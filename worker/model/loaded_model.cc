@@ -36,7 +36,7 @@ absl::StatusOr<std::unique_ptr<LoadedModel>> LoadWeights(std::unique_ptr<Describ
       .spec = model.spec,
       .plan = model.plan,
       .weights = *loaded->weights_,
-      .adapters = loaded->adapters_.get(),
+      .adapters = loaded->adapters_,
       .inv_freq = reinterpret_cast<const float*>(loaded->inv_freq_.data()),
       .window_inv_freq = reinterpret_cast<const float*>(loaded->window_inv_freq_.data())};
   loaded->decoder_ = std::make_unique<Decoder>(parts, model.vocab_starts);

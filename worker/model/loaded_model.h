@@ -33,15 +33,14 @@ class LoadedModel {
   const LoadedModel* draft() const { return draft_.get(); }
   kernels::Backend& backend() { return *described_->backend; }
   tensor::Type activation_type() const { return described_->activation_type; }
-  // Null if none are loaded.
-  const RankAdapters* adapters() const { return adapters_.get(); }
+  const RankAdapters& adapters() const { return adapters_; }
   // The draft model's included: in the file; and, with adapters, where the backend has them.
   uint64_t weight_bytes() const {
     return weights_->bytes() + (draft_ == nullptr ? 0 : draft_->weight_bytes());
   }
   uint64_t placed_weight_bytes() const {
     return weights_->PlacedBytes(*described_->backend) +
-           (adapters_ == nullptr ? 0 : adapters_->PlacedBytes(*described_->backend)) +
+           adapters_.PlacedBytes(*described_->backend) +
            (draft_ == nullptr ? 0 : draft_->placed_weight_bytes());
   }
   // Before weights were loaded; none if the backend computes in host memory.
@@ -59,7 +58,7 @@ class LoadedModel {
 
   const std::unique_ptr<DescribedModel> described_;
   std::unique_ptr<RankWeights> weights_;
-  std::unique_ptr<RankAdapters> adapters_;  // null: there are none
+  RankAdapters adapters_;
   kernels::Buffer inv_freq_;
   kernels::Buffer window_inv_freq_;
   std::unique_ptr<Decoder> decoder_;

@@ -32,24 +32,22 @@ LowRank& RankAdapters::At(const model::AdaptedMatrix& matrix, size_t adapter) {
   return changes[adapter];
 }
 
-std::unique_ptr<RankAdapters> RankAdapters::Describe(const std::vector<model::Adapter>& adapters,
-                                                     const model::ModelSpec& spec,
-                                                     const model::ShardPlan& plan) {
-  if (adapters.empty()) return nullptr;
-  std::unique_ptr<RankAdapters> shapes(new RankAdapters(adapters.size()));
+RankAdapters RankAdapters::Describe(const std::vector<model::Adapter>& adapters,
+                                    const model::ModelSpec& spec, const model::ShardPlan& plan) {
+  RankAdapters shapes(adapters.size());
   for (size_t i = 0; i < adapters.size(); ++i) {
     for (const model::AdaptedMatrix& matrix : adapters[i].matrices) {
-      shapes->At(matrix, i) = HostMatrices(model::DescribeSlice(matrix, spec, plan));
+      shapes.At(matrix, i) = HostMatrices(model::DescribeSlice(matrix, spec, plan));
     }
   }
   return shapes;
 }
 
-absl::StatusOr<std::unique_ptr<RankAdapters>> RankAdapters::Load(
-    const std::vector<model::Adapter>& adapters, const model::ModelSpec& spec,
-    const model::ShardPlan& plan, kernels::Backend& backend) {
-  if (adapters.empty()) return nullptr;
-  std::unique_ptr<RankAdapters> loaded(new RankAdapters(adapters.size()));
+absl::StatusOr<RankAdapters> RankAdapters::Load(const std::vector<model::Adapter>& adapters,
+                                                const model::ModelSpec& spec,
+                                                const model::ShardPlan& plan,
+                                                kernels::Backend& backend) {
+  RankAdapters loaded(adapters.size());
   const bool copies = backend.weight_copy() != nullptr;
   for (size_t i = 0; i < adapters.size(); ++i) {
     for (const model::AdaptedMatrix& matrix : adapters[i].matrices) {
@@ -60,12 +58,12 @@ absl::StatusOr<std::unique_ptr<RankAdapters>> RankAdapters::Load(
         if (!placed.ok()) placed = Annotate(placed.status(), std::string(name));
         return placed;
       };
-      LowRank& placed = loaded->At(matrix, i);
+      LowRank& placed = loaded.At(matrix, i);
       TANDEM_ASSIGN_OR_RETURN(placed.a, place(host.a, matrix.a->name));
       TANDEM_ASSIGN_OR_RETURN(placed.b, place(host.b, matrix.b->name));
       if (copies) continue;
-      loaded->values_.push_back(std::move(slice.a));
-      loaded->values_.push_back(std::move(slice.b));
+      loaded.values_.push_back(std::move(slice.a));
+      loaded.values_.push_back(std::move(slice.b));
     }
   }
   return loaded;

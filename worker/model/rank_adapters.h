@@ -1,12 +1,11 @@
 // RankAdapters: one rank's slices of the loaded adapters, placed on its backend as F32 matrices.
 //
-// Immutable once loaded; kept and dropped with the rank's weights.
+// Immutable once loaded; kept and dropped with the rank's weights. Movable.
 #ifndef TANDEM_WORKER_MODEL_RANK_ADAPTERS_H_
 #define TANDEM_WORKER_MODEL_RANK_ADAPTERS_H_
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -22,13 +21,13 @@ namespace tandem::worker {
 
 class RankAdapters {
  public:
-  // Shapes without data on any backend. Both: null if there are no adapters.
-  static std::unique_ptr<RankAdapters> Describe(const std::vector<model::Adapter>& adapters,
-                                                const model::ModelSpec& spec,
-                                                const model::ShardPlan& plan);
-  static absl::StatusOr<std::unique_ptr<RankAdapters>> Load(
-      const std::vector<model::Adapter>& adapters, const model::ModelSpec& spec,
-      const model::ShardPlan& plan, kernels::Backend& backend);
+  RankAdapters() = default;  // none
+  // Shapes without data on any backend.
+  static RankAdapters Describe(const std::vector<model::Adapter>& adapters,
+                               const model::ModelSpec& spec, const model::ShardPlan& plan);
+  static absl::StatusOr<RankAdapters> Load(const std::vector<model::Adapter>& adapters,
+                                           const model::ModelSpec& spec,
+                                           const model::ShardPlan& plan, kernels::Backend& backend);
 
   // By the number of the adapter; empty if none changes the matrix. Valid as long as this is.
   std::span<const LowRank> Of(model::Role role, int layer) const;
@@ -40,16 +39,10 @@ class RankAdapters {
   explicit RankAdapters(size_t count) : count_(static_cast<uint32_t>(count)) {}
   LowRank& At(const model::AdaptedMatrix& matrix, size_t adapter);
 
-  uint32_t count_;
+  uint32_t count_ = 0;
   std::map<std::pair<model::Role, int>, std::vector<LowRank>> changes_;
   std::vector<std::vector<float>> values_;  // where weights stay in host memory
 };
-
-// Of a model that may have none.
-inline std::span<const LowRank> AdaptersOf(const RankAdapters* adapters, model::Role role,
-                                           int layer) {
-  return adapters == nullptr ? std::span<const LowRank>() : adapters->Of(role, layer);
-}
 
 }  // namespace tandem::worker
 

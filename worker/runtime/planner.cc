@@ -29,8 +29,8 @@ struct Subject {
   const model::ModelSpec& spec;
   const model::ShardPlan& shard;
   const Decoder& decoder;
-  const DraftHead* draft_head;   // null: none is loaded
-  const RankAdapters* adapters;  // likewise
+  const DraftHead* draft_head;  // null: none is loaded
+  const RankAdapters& adapters;
   tensor::Type activation_type;
   uint64_t weight_bytes;
   const std::optional<kernels::DeviceMemory>& device_memory;
@@ -177,10 +177,9 @@ absl::Status CountActivations(const Subject& model, const RunnerOptions& options
     plan.graph_bytes = (graphs->PlannedNodes() - nodes_before) * kGraphNodeBytes;
   }
   shapes.push_back({largest, head});
-  const uint32_t num_adapters = model.adapters == nullptr ? 0 : model.adapters->count();
   for (const StepShape& shape : shapes) {
     Batch adapted = shape.batch;
-    for (uint32_t adapter = 0; adapter < num_adapters; ++adapter) {
+    for (uint32_t adapter = 0; adapter < model.adapters.count(); ++adapter) {
       adapted.adapter_runs = {{.first_token = 0, .tokens = adapted.tokens, .adapter = adapter}};
       count(adapted, shape.head);
     }
@@ -225,7 +224,7 @@ struct Shapes {
       : parts{.spec = model.spec,
               .plan = model.plan,
               .weights = *model.shapes,
-              .adapters = model.adapter_shapes.get()},
+              .adapters = model.adapter_shapes},
         decoder(parts, model.vocab_starts) {
     if (model.spec.has_draft_head) draft_head.emplace(parts, model.vocab_starts);
   }
@@ -236,18 +235,16 @@ struct Shapes {
 };
 
 Subject SubjectOf(const DescribedModel& model, const Shapes& shapes, kernels::Backend& counting) {
-  return {
-      .spec = model.spec,
-      .shard = model.plan,
-      .decoder = shapes.decoder,
-      .draft_head = shapes.draft_head.has_value() ? &*shapes.draft_head : nullptr,
-      .adapters = model.adapter_shapes.get(),
-      .activation_type = model.activation_type,
-      .weight_bytes =
-          model.shapes->PlacedBytes(*model.backend) +
-          (model.adapter_shapes == nullptr ? 0 : model.adapter_shapes->PlacedBytes(*model.backend)),
-      .device_memory = model.device_memory,
-      .counting = counting};
+  return {.spec = model.spec,
+          .shard = model.plan,
+          .decoder = shapes.decoder,
+          .draft_head = shapes.draft_head.has_value() ? &*shapes.draft_head : nullptr,
+          .adapters = model.adapter_shapes,
+          .activation_type = model.activation_type,
+          .weight_bytes = model.shapes->PlacedBytes(*model.backend) +
+                          model.adapter_shapes.PlacedBytes(*model.backend),
+          .device_memory = model.device_memory,
+          .counting = counting};
 }
 
 Subject SubjectOf(const LoadedModel& model, kernels::Backend& counting) {
