@@ -11,10 +11,10 @@
 #include "common/base/status.h"
 #include "common/cli/command.h"
 #include "common/config/server_config.h"
+#include "common/net/listen_socket.h"
 #include "coordinator/api/grpc/grpc_server.h"
 #include "coordinator/engine/engine_loop.h"
 #include "coordinator/listener/descriptor_limit.h"
-#include "coordinator/listener/listen_socket.h"
 #include "coordinator/observe/measured_engine.h"
 #include "coordinator/observe/metrics_port.h"
 #include "coordinator/observe/server_state.h"
@@ -123,11 +123,13 @@ ServingModel MakeServingModel(const config::ServerConfig& config, const ModelFil
 }
 
 std::string ReadyLine(const std::string& address, const ModelFile& model, const Workers& workers) {
+  // Those of workers that count their own cores are not known here.
+  const int threads = workers.config.device.threads;
   return absl::StrCat("ready: listening on ", address, ", model ",
                       model.spec.name.empty() ? model.path : model.spec.name, " (",
                       model.spec.architecture, ", ", model.spec.quantization, "), ", workers.size,
-                      " rank(s) of ", workers.config.device.threads, " thread(s) on ",
-                      config::NameOf(workers.config.device.device), ", ",
+                      " rank(s)", threads == 0 ? "" : absl::StrCat(" of ", threads, " thread(s)"),
+                      " on ", config::NameOf(workers.config.device.device), ", ",
                       workers.engine.kv_cache.Text());
 }
 
@@ -267,7 +269,8 @@ absl::Status Serve(const config::ServerConfig& config) {
   StopSignal signal;
   TANDEM_ASSIGN_OR_RETURN(const size_t max_connections,
                           RaiseDescriptorLimit(config.cluster.tensor_parallel_size));
-  TANDEM_ASSIGN_OR_RETURN(ListenSocket socket, ListenSocket::Bind("--listen", config.listen));
+  TANDEM_ASSIGN_OR_RETURN(net::ListenSocket socket,
+                          net::ListenSocket::Bind("--listen", config.listen));
   ServerState state(static_cast<size_t>(config.cluster.tensor_parallel_size));
   Watched watched(state.Get().ranks.size());
   if (!config.metrics_listen.empty()) {

@@ -255,8 +255,8 @@ absl::StatusOr<std::unique_ptr<WorkerService>> WorkerService::Start(const Option
   if (!options.tls.empty()) {
     TANDEM_ASSIGN_OR_RETURN(service->tls_, TlsIdentity::Open(kTlsFlags, options.tls));
   }
-  TANDEM_ASSIGN_OR_RETURN(ListenSocket socket,
-                          ListenSocket::Bind("--worker-listen", options.listen));
+  TANDEM_ASSIGN_OR_RETURN(net::ListenSocket socket,
+                          net::ListenSocket::Bind("--worker-listen", options.listen));
   service->address_ = socket.address();
   grpc::ServerBuilder builder;
   service->acceptor_.emplace(builder, "--worker-listen", kControlKeepalive,

@@ -37,7 +37,7 @@ std::string GoAway(const std::string& reason) {
 
 }  // namespace
 
-Acceptor::Acceptor(std::string name, ListenSocket socket, size_t most_connections, TakeFn take)
+Acceptor::Acceptor(std::string name, net::ListenSocket socket, size_t most_connections, TakeFn take)
     : name_(std::move(name)),
       socket_(std::move(socket)),
       take_(std::move(take)),

@@ -8,8 +8,8 @@
 #include <string>
 #include <thread>
 
+#include "common/net/listen_socket.h"
 #include "coordinator/listener/connection_limit.h"
-#include "coordinator/listener/listen_socket.h"
 
 namespace tandem::coordinator {
 
@@ -19,7 +19,7 @@ class Acceptor {
   using TakeFn = std::function<void(int fd)>;
 
   // `name` is of the port, for the log.
-  Acceptor(std::string name, ListenSocket socket, size_t most_connections, TakeFn take);
+  Acceptor(std::string name, net::ListenSocket socket, size_t most_connections, TakeFn take);
   // Stops accepting and closes the port.
   ~Acceptor();
 
@@ -33,7 +33,7 @@ class Acceptor {
   bool Ended() const;
 
   const std::string name_;
-  const ListenSocket socket_;
+  const net::ListenSocket socket_;
   const TakeFn take_;
   ConnectionLimit limit_;
   bool was_full_ = false;   // one log line for each time that the port fills up

@@ -45,7 +45,7 @@ GrpcAcceptor::GrpcAcceptor(grpc::ServerBuilder& builder, std::string name,
       credentials_(std::move(credentials)),
       connections_(AddTo(builder, keepalive, credentials_)) {}
 
-void GrpcAcceptor::Start(ListenSocket socket, size_t most_connections) {
+void GrpcAcceptor::Start(net::ListenSocket socket, size_t most_connections) {
   acceptor_.emplace(name_, std::move(socket), most_connections, [this](int fd) {
     ExternalConnectionAcceptor::NewConnectionParameters connection;
     connection.fd = fd;

@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
+#include "common/net/listen_socket.h"
 #include "common/rpc/keepalive.h"
 #include "coordinator/listener/acceptor.h"
-#include "coordinator/listener/listen_socket.h"
 
 namespace grpc {
 class ServerBuilder;
@@ -31,7 +31,7 @@ class GrpcAcceptor {
                std::shared_ptr<grpc::ServerCredentials> credentials);
 
   // Accepts from here on. REQUIRES: the server is built.
-  void Start(ListenSocket socket, size_t most_connections);
+  void Start(net::ListenSocket socket, size_t most_connections);
   // Closes the port. Before the server's Shutdown.
   void Stop() { acceptor_.reset(); }
 

@@ -13,8 +13,8 @@ constexpr TlsFlags kTlsFlags{.cert = "--tls-cert", .key = "--tls-key", .ca = "--
 
 // Loopback: what passes here is what the gateway has taken out of TLS.
 absl::Status OpenGatewayPort(OpenedEdge& opened) {
-  TANDEM_ASSIGN_OR_RETURN(ListenSocket socket,
-                          ListenSocket::Bind("the gateway's port", "127.0.0.1:0"));
+  TANDEM_ASSIGN_OR_RETURN(net::ListenSocket socket,
+                          net::ListenSocket::Bind("the gateway's port", "127.0.0.1:0"));
   opened.gateway_address = socket.address();
   opened.edge.gateway_socket.emplace(std::move(socket));
   return absl::OkStatus();

@@ -51,7 +51,7 @@ CallCheck CheckOfGateway(Gate& gate) {
 struct GrpcServer::Impl {
   Impl(ServerState& server_state, Edge of) : state(server_state), edge(std::move(of)) {}
 
-  absl::Status Start(ListenSocket socket, size_t max_connections) {
+  absl::Status Start(net::ListenSocket socket, size_t max_connections) {
     RouteLibraryLogs();
     grpc::EnableDefaultHealthCheckService(false);
     address = socket.address();
@@ -97,7 +97,7 @@ struct GrpcServer::Impl {
   std::optional<GrpcAcceptor> gateway_acceptor{};
 };
 
-absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(ListenSocket socket,
+absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(net::ListenSocket socket,
                                                               size_t max_connections,
                                                               ServerState& state, Edge edge) {
   auto impl = std::make_unique<Impl>(state, std::move(edge));

@@ -10,11 +10,11 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
+#include "common/net/listen_socket.h"
 #include "common/tls/tls_identity.h"
 #include "coordinator/api/auth/gate.h"
 #include "coordinator/api/serving_model.h"
 #include "coordinator/engine/engine.h"
-#include "coordinator/listener/listen_socket.h"
 #include "coordinator/observe/server_state.h"
 #include "coordinator/observe/trace_recorder.h"
 
@@ -25,14 +25,14 @@ struct Edge {
   std::shared_ptr<TlsIdentity> tls{};  // null: plain text
   std::shared_ptr<Gate> gate{};        // null: no call needs a token
   // A second port, in plain text, on which callers must show that they are this server's gateway.
-  std::optional<ListenSocket> gateway_socket{};
+  std::optional<net::ListenSocket> gateway_socket{};
 };
 
 // One thread at a time.
 class GrpcServer {
  public:
   // Accepts up to `max_connections` on `socket`. `state` must outlive the server.
-  static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(ListenSocket socket,
+  static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(net::ListenSocket socket,
                                                            size_t max_connections,
                                                            ServerState& state, Edge edge = {});
   ~GrpcServer();  // Shutdown at once

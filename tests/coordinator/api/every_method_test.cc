@@ -31,7 +31,7 @@ class EveryMethodTest : public GrpcServerTest {
     const std::string path = ::testing::TempDir() + "/tokens";
     std::ofstream(path) << "user generate " << kUser << " concurrent=1\nops admin " << kOps << "\n";
     state_ = std::make_unique<ServerState>(2);
-    auto socket = ListenSocket::Bind("--listen", "127.0.0.1:0");
+    auto socket = net::ListenSocket::Bind("--listen", "127.0.0.1:0");
     ASSERT_TRUE(socket.ok()) << socket.status();
     auto server = GrpcServer::Start(
         *std::move(socket), 64, *state_,

@@ -93,7 +93,7 @@ class GrpcServerTest : public testing::Test {
   void Listen() {
     server_ = nullptr;
     state_ = std::make_unique<ServerState>(2);
-    auto socket = ListenSocket::Bind("--listen", "127.0.0.1:0");
+    auto socket = net::ListenSocket::Bind("--listen", "127.0.0.1:0");
     ASSERT_TRUE(socket.ok()) << socket.status();
     auto server = GrpcServer::Start(*std::move(socket), 64, *state_);
     ASSERT_TRUE(server.ok()) << server.status();

@@ -119,7 +119,7 @@ void BM_Writers(benchmark::State& state) {
   ServingModel model = ServingModelForTest();
   model.max_model_len = kPrompt + kGenerate;
   model.vocab_size = simulated.config.vocab_size;
-  auto socket = ListenSocket::Bind("--listen", "127.0.0.1:0");
+  auto socket = net::ListenSocket::Bind("--listen", "127.0.0.1:0");
   if (!socket.ok()) return state.SkipWithError(std::string(socket.status().message()).c_str());
   ServerState server_state(1);
   auto server = GrpcServer::Start(*std::move(socket), num_streams + 1, server_state);

@@ -39,7 +39,7 @@ std::string ReadAll(int fd) {
 class AcceptorTest : public ::testing::Test {
  protected:
   void StartAcceptor(size_t most) {
-    auto socket = ListenSocket::Bind("--listen", "127.0.0.1:0").value();
+    auto socket = net::ListenSocket::Bind("--listen", "127.0.0.1:0").value();
     address_ = socket.address();
     acceptor_.emplace("--listen", std::move(socket), most,
                       [this](int fd) { accepted_.TryPush(std::move(fd)); });

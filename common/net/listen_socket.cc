@@ -1,4 +1,4 @@
-#include "coordinator/listener/listen_socket.h"
+#include "common/net/listen_socket.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -14,7 +14,7 @@
 #include "common/base/address.h"
 #include "common/base/status.h"
 
-namespace tandem::coordinator {
+namespace tandem::net {
 namespace {
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
@@ -102,4 +102,4 @@ ListenSocket::~ListenSocket() {
   for (const int fd : fds_) close(fd);
 }
 
-}  // namespace tandem::coordinator
+}  // namespace tandem::net

@@ -1,4 +1,4 @@
-#include "coordinator/listener/listen_socket.h"
+#include "common/net/listen_socket.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "common/base/address.h"
 
-namespace tandem::coordinator {
+namespace tandem::net {
 namespace {
 
 TEST(ListenSocketTest, TakesAFreePortAndSaysWhich) {
@@ -57,4 +57,4 @@ TEST(ListenSocketTest, APortIsFreeAgainWhenItsSocketIsClosed) {
 }
 
 }  // namespace
-}  // namespace tandem::coordinator
+}  // namespace tandem::net

@@ -1,7 +1,7 @@
 // ListenSocket: a TCP address that is bound and listening: everything about a port that can fail,
 // before anything else is started.
-#ifndef TANDEM_COORDINATOR_LISTENER_LISTEN_SOCKET_H_
-#define TANDEM_COORDINATOR_LISTENER_LISTEN_SOCKET_H_
+#ifndef TANDEM_COMMON_NET_LISTEN_SOCKET_H_
+#define TANDEM_COMMON_NET_LISTEN_SOCKET_H_
 
 #include <netdb.h>
 
@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace tandem::coordinator {
+namespace tandem::net {
 
 // Movable; closes its descriptors.
 class ListenSocket {
@@ -38,6 +38,6 @@ class ListenSocket {
   std::vector<int> fds_;
 };
 
-}  // namespace tandem::coordinator
+}  // namespace tandem::net
 
-#endif  // TANDEM_COORDINATOR_LISTENER_LISTEN_SOCKET_H_
+#endif  // TANDEM_COMMON_NET_LISTEN_SOCKET_H_
