@@ -53,13 +53,19 @@ struct Ranks {
   absl::Status Run(int rank, Deadline deadline) { return all_[rank]->Run(deadline); }
   // At `rank`, and wherever else an abort there does not reach.
   void Abort(int rank, const absl::Status& reason) {
-    for (size_t each = 0; each < all_.size(); ++each) {
-      if (factory_.ranks_know_each_other && static_cast<int>(each) != rank) continue;
-      all_[each]->comm().Abort(reason);
-    }
+    AbortWhere(rank, factory_.ranks_know_each_other, reason);
+  }
+  void AbortJoin(int rank, const absl::Status& reason) {
+    AbortWhere(rank, factory_.ranks_know_each_other && factory_.aborts_end_joins_of_others, reason);
   }
 
  private:
+  void AbortWhere(int rank, bool reaches_all, const absl::Status& reason) {
+    for (size_t each = 0; each < all_.size(); ++each) {
+      if (!reaches_all || static_cast<int>(each) == rank) all_[each]->comm().Abort(reason);
+    }
+  }
+
   const CommunicatorFactory& factory_;
   const std::vector<std::unique_ptr<ContractRank>> all_;
 };
@@ -148,10 +154,10 @@ TEST_P(CommunicatorContract, AbortEndsJoinAlsoWhenItCameBefore) {
   const absl::Status reason = absl::UnavailableError("rank 0 was lost");
   for (const bool before : {true, false}) {
     Ranks ranks(GetParam(), 3, /*join=*/false);
-    if (before) ranks.Abort(1, reason);
+    if (before) ranks.AbortJoin(1, reason);
     RunRanks(3, [&](int rank) {
       if (rank == 0) {
-        if (!before) ranks.Abort(2, reason);
+        if (!before) ranks.AbortJoin(2, reason);
         return;
       }
       EXPECT_EQ(ranks.comm(rank).Join(Long()), reason);

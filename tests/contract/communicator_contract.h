@@ -33,6 +33,8 @@ struct CommunicatorFactory {
   // The ranks of a group know of each other: an error names the missing ones, an abort ends the
   // collectives of all, and collectives that differ are found out.
   bool ranks_know_each_other = true;
+  // An abort ends the others' Join, too.
+  bool aborts_end_joins_of_others = true;
 };
 
 // Ranks on host streams, with the communicators that `make` gives them.

@@ -5,8 +5,8 @@
 // same order. Reductions on the host add rank 0's value first, then 1, 2, ...; a device's may use
 // another order. Runs are reproducible bit for bit, and all ranks get the same bits. Errors (a rank
 // missing at the deadline, named; an abort) are returned by Backend::Wait on every rank.
-// Implementations: shared memory, NCCL (open_communicator.h chooses); threads of one process, for
-// tests.
+// Implementations: shared memory, TCP, NCCL (open_communicator.h chooses); threads of one process,
+// for tests.
 #ifndef TANDEM_WORKER_COMM_COMMUNICATOR_H_
 #define TANDEM_WORKER_COMM_COMMUNICATOR_H_
 
@@ -45,7 +45,7 @@ class Communicator {
   virtual std::optional<Duration> TimeSpent() const { return std::nullopt; }
 
   // From any thread: Join and every pending and later collective, on every rank that shares this
-  // communicator, end with `reason`.
+  // communicator, end with `reason`. Other ranks over TCP are told once all have joined.
   virtual void Abort(const absl::Status& reason) = 0;
 };
 

@@ -2,6 +2,8 @@
 #ifndef TANDEM_WORKER_COMM_COMMUNICATOR_PARTS_H_
 #define TANDEM_WORKER_COMM_COMMUNICATOR_PARTS_H_
 
+#include <string>
+
 #include "common/base/clock.h"
 #include "common/base/ids.h"
 #include "common/transport/rendezvous.h"
@@ -18,6 +20,10 @@ struct CommunicatorParts {
   // The backend's: one of them, the other is null.
   kernels::HostStream* host_stream = nullptr;
   kernels::DeviceStream* device_stream = nullptr;
+  // Of CPU ranks: whether they are connected by TCP, and where this rank listens then, as
+  // HOST:PORT; empty: at all addresses of this machine, on a free port.
+  bool over_tcp = false;
+  std::string listen{};
   Deadline deadline;
 };
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "worker/comm/shm_communicator.h"
+#include "worker/comm/tcp/tcp_communicator.h"
 
 namespace tandem::worker {
 namespace {
@@ -17,7 +18,9 @@ CommunicatorOpener& DeviceOpener() {
 void RegisterDeviceCommunicator(CommunicatorOpener opener) { DeviceOpener() = std::move(opener); }
 
 absl::StatusOr<std::unique_ptr<Communicator>> OpenCommunicator(const CommunicatorParts& parts) {
-  if (parts.host_stream != nullptr) return ShmCommunicator::Open(parts);
+  if (parts.host_stream != nullptr) {
+    return parts.over_tcp ? TcpCommunicator::Open(parts) : ShmCommunicator::Open(parts);
+  }
   if (parts.device_stream == nullptr) {
     return absl::UnimplementedError("no communicator for a backend without a stream");
   }

@@ -15,9 +15,9 @@
 namespace tandem::worker {
 
 // Exchanges addresses through the rendezvous. The result still has to be joined; until then only
-// Abort may be called. Shared memory for a host stream, else the communicator registered for device
-// streams. Errors of the rendezvous; UNIMPLEMENTED if this program has no communicator for the
-// stream, or there is no stream.
+// Abort may be called. Shared memory or TCP for a host stream, else the communicator registered for
+// device streams. Errors of the rendezvous; UNIMPLEMENTED if this program has no communicator for
+// the stream, or there is no stream.
 absl::StatusOr<std::unique_ptr<Communicator>> OpenCommunicator(const CommunicatorParts& parts);
 
 using CommunicatorOpener =

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstring>
 #include <string>
 
@@ -47,44 +46,6 @@ absl::Status ShmCommunicator::Join(Deadline deadline) {
   TANDEM_RETURN_IF_ERROR(group_->Begin({CollectiveKind::kJoin, 0, 0}, deadline));
   group_->Arrive();
   return group_->AwaitAll(deadline);
-}
-
-template <typename Run>
-void ShmCommunicator::Enqueue(Run run) {
-  stream_.Enqueue([this, run](Deadline deadline) {
-    const auto begin = std::chrono::steady_clock::now();
-    absl::Status status = run(deadline);
-    const std::chrono::nanoseconds spent = std::chrono::steady_clock::now() - begin;
-    spent_ns_.fetch_add(spent.count(), std::memory_order_relaxed);
-    return status;
-  });
-}
-
-void ShmCommunicator::AllReduceSum(float* data, size_t count) {
-  Enqueue([this, data, count](Deadline deadline) { return RunAllReduce(data, count, deadline); });
-}
-
-void ShmCommunicator::Gather(const void* send, size_t bytes, void* recv, int root) {
-  TANDEM_CHECK(root >= 0 && root < size()) << "root " << root << " of " << size();
-  TANDEM_CHECK(send != nullptr || bytes == 0 || rank() == root) << "rank " << rank();
-  Enqueue([this, send, bytes, recv, root](Deadline deadline) {
-    return RunGather(static_cast<const std::byte*>(send), bytes, static_cast<std::byte*>(recv),
-                     root, deadline);
-  });
-}
-
-void ShmCommunicator::AllGather(const void* send, size_t bytes, void* recv) {
-  Enqueue([this, send, bytes, recv](Deadline deadline) {
-    return RunAllGather(static_cast<const std::byte*>(send), bytes, static_cast<std::byte*>(recv),
-                        deadline);
-  });
-}
-
-void ShmCommunicator::Broadcast(void* data, size_t bytes, int root) {
-  TANDEM_CHECK(root >= 0 && root < size()) << "root " << root << " of " << size();
-  Enqueue([this, data, bytes, root](Deadline deadline) {
-    return RunBroadcast(static_cast<std::byte*>(data), bytes, root, deadline);
-  });
 }
 
 absl::Status ShmCommunicator::RunAllReduce(float* data, size_t count, Deadline deadline) {

@@ -26,19 +26,25 @@ std::string StatesText(const RunnerPlan& plan) {
                       plan.state_slots == 1 ? " sequence)" : " sequences)");
 }
 
-absl::Status DoesNotFit(const RunnerOptions& options, const RunnerPlan& plan) {
-  const bool asked = options.config.cache.num_kv_blocks != 0 || options.kv_cache_bytes != 0;
+// "weights 1 GiB + activations ... + KV cache 2 GiB (64 blocks) = 3.1 GiB".
+std::string SumText(const RunnerPlan& plan) {
   const uint64_t blocks = std::max<uint64_t>(plan.num_kv_blocks, 1);
   const uint64_t kv_bytes = plan.kv.Bytes(blocks);
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "does not fit: weights ", HumanBytes(plan.weights_bytes), " + activations ",
+  return absl::StrCat(
+      "weights ", HumanBytes(plan.weights_bytes), " + activations ",
       HumanBytes(plan.activation_bytes), " + workspace ", HumanBytes(plan.workspace_bytes),
       " + step buffers ", HumanBytes(plan.buffers_bytes), " + block tables ",
       HumanBytes(plan.table_bytes), " + decode graphs ", HumanBytes(plan.graph_bytes),
       plan.state_bytes == 0 ? "" : absl::StrCat(" + recurrent states ", StatesText(plan)),
       " + KV cache ", HumanBytes(kv_bytes), " (", plan.kv.CountText(blocks),
-      ") = ", HumanBytes(plan.fixed_bytes() + kv_bytes), ", at most ", BudgetText(*plan.device),
-      ": ", asked ? "lower --num-kv-blocks or --kv-cache-memory, " : "",
+      ") = ", HumanBytes(plan.fixed_bytes() + kv_bytes));
+}
+
+absl::Status DoesNotFit(const RunnerOptions& options, const RunnerPlan& plan) {
+  const bool asked = options.config.cache.num_kv_blocks != 0 || options.kv_cache_bytes != 0;
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "does not fit: ", SumText(plan), ", at most ", BudgetText(*plan.device), ": ",
+      asked ? "lower --num-kv-blocks or --kv-cache-memory, " : "",
       "raise --tensor-parallel-size or --gpu-memory-utilization, lower --max-num-batched-tokens or "
       "--max-num-seqs, or take a smaller quantisation"));
 }
@@ -81,6 +87,21 @@ absl::Status SizeKvCache(const RunnerOptions& options, RunnerPlan& plan) {
   }
   const bool exceeds = plan.device.has_value() && plan.total_bytes() > limit;
   return plan.num_kv_blocks == 0 || exceeds ? DoesNotFit(options, plan) : absl::OkStatus();
+}
+
+absl::Status CheckHostMemory(const RunnerOptions& options, const RunnerPlan& plan,
+                             uint64_t available_bytes) {
+  const config::DeviceConfig& device = options.config.device;
+  const bool copies = device.repack_weights && device.cpu_kernels != config::CpuKernels::kReference;
+  RunnerPlan in_memory = plan;
+  if (!copies) in_memory.weights_bytes = 0;
+  if (in_memory.total_bytes() <= available_bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "does not fit: ", SumText(in_memory), ", only ", HumanBytes(available_bytes),
+      " of this host's memory are free: lower --num-kv-blocks or --kv-cache-memory, raise "
+      "--tensor-parallel-size",
+      copies ? ", compute on the mapped file with --no-repack-weights" : "",
+      ", or take a smaller quantisation"));
 }
 
 }  // namespace tandem::worker

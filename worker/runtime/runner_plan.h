@@ -36,7 +36,7 @@ struct RunnerPlan {
   uint32_t state_slots = 0;       // sequences that have one
   kv::KvShape kv;
   uint64_t num_kv_blocks = 0;            // of full-attention groups; see KvShape
-  std::optional<DeviceBudget> device{};  // none: host memory, which is not budgeted here
+  std::optional<DeviceBudget> device{};  // none: host memory (CheckHostMemory)
 
   uint64_t kv_bytes() const { return kv.Bytes(num_kv_blocks); }
   // All except the KV cache.
@@ -53,6 +53,12 @@ struct RunnerPlan {
 // device's budget. RESOURCE_EXHAUSTED, with every number and what to change, if the plan exceeds
 // the device's budget or has no block.
 absl::Status SizeKvCache(const RunnerOptions& options, RunnerPlan& plan);
+
+// RESOURCE_EXHAUSTED, with every number and what to change, if a CPU rank that is about to load
+// needs more than `available_bytes` of its host by itself. Weights that are not copied are pages of
+// the file and need none.
+absl::Status CheckHostMemory(const RunnerOptions& options, const RunnerPlan& plan,
+                             uint64_t available_bytes);
 
 }  // namespace tandem::worker
 

@@ -1,8 +1,10 @@
 #include "tests/contract/communicator_contract.h"
 
 #include "gtest/gtest.h"
+#include "tests/common/transport/memory_rendezvous.h"
 #include "tests/worker/comm/local_communicator.h"
 #include "worker/comm/shm_communicator.h"
+#include "worker/comm/tcp/tcp_communicator.h"
 
 namespace tandem::worker {
 namespace {
@@ -48,17 +50,42 @@ Communicators MakeShmInParts(const Streams& streams) {
                  [](const ShmGroup& first, int rank) { return first.OpenHere(rank).value(); });
 }
 
+// Connected through this machine's loopback, each by its port.
+Communicators MakeTcp(const Streams& streams, const TcpCommunicator::Options& options) {
+  transport::MemoryRendezvous rendezvous;
+  Communicators communicators;
+  for (kernels::HostStream* const stream : streams) {
+    auto group = TcpGroup::Open({.rank = static_cast<int>(communicators.size()),
+                                 .size = static_cast<int>(streams.size()),
+                                 .epoch = Epoch{1},
+                                 .rendezvous = rendezvous,
+                                 .listen = "127.0.0.1:0",
+                                 .deadline = Deadline::After(std::chrono::seconds(60))});
+    communicators.push_back(
+        std::make_unique<TcpCommunicator>(std::move(group).value(), *stream, options));
+  }
+  return communicators;
+}
+
+CommunicatorFactory OnTcp(const char* name, const TcpCommunicator::Options& options) {
+  const auto make = [options](const Streams& streams) { return MakeTcp(streams, options); };
+  return {.name = name,
+          .make = [make](int size) { return OnHostStreams(size, make); },
+          .aborts_end_joins_of_others = false};
+}
+
 template <typename Make>
 CommunicatorFactory OnHost(const char* name, Make make) {
   return {.name = name, .make = [make](int size) { return OnHostStreams(size, make); }};
 }
 
-INSTANTIATE_TEST_SUITE_P(Comm, CommunicatorContract,
-                         testing::Values(OnHost("Local", MakeLocalCommunicators),
-                                         OnHost("Shm", MakeShmMapped),
-                                         OnHost("ShmSmallChunksParked", MakeShmOneMapping),
-                                         OnHost("ShmOneMapping", MakeShmInParts)),
-                         CommunicatorFactoryName);
+INSTANTIATE_TEST_SUITE_P(
+    Comm, CommunicatorContract,
+    testing::Values(OnHost("Local", MakeLocalCommunicators), OnHost("Shm", MakeShmMapped),
+                    OnHost("ShmSmallChunksParked", MakeShmOneMapping),
+                    OnHost("ShmOneMapping", MakeShmInParts), OnTcp("Tcp", {}),
+                    OnTcp("TcpSmallChunks", {.chunk_bytes = 4096, .parts_bytes = 512})),
+    CommunicatorFactoryName);
 
 }  // namespace
 }  // namespace tandem::worker
