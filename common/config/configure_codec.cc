@@ -48,6 +48,7 @@ void ToProto(const WorkerConfig& config, const WorkerAssignment& assignment, v1:
   out.set_draft_model_fingerprint(assignment.draft_fingerprint);
   out.set_adapters_fingerprint(assignment.adapters_fingerprint);
   out.set_device_index(assignment.device_index);
+  out.set_ranks_on_host(assignment.ranks_on_host);
   out.set_kv_cache_bytes(assignment.kv_cache_bytes);
   out.set_cpus(CpuSetText(assignment.cpus));
   out.set_step_channel_address(assignment.step_channel_address);
@@ -70,6 +71,7 @@ absl::Status FromProto(const v1::Configure& message, WorkerConfig& config,
                 .draft_fingerprint = message.draft_model_fingerprint(),
                 .adapters_fingerprint = message.adapters_fingerprint(),
                 .device_index = message.device_index(),
+                .ranks_on_host = message.ranks_on_host(),
                 .kv_cache_bytes = message.kv_cache_bytes(),
                 .step_channel_address = message.step_channel_address()};
   if (message.size() < 1 || message.rank() < 0 || message.rank() >= message.size()) {
@@ -78,6 +80,10 @@ absl::Status FromProto(const v1::Configure& message, WorkerConfig& config,
   }
   if (message.device_index() < 0) {
     return absl::InvalidArgumentError(absl::StrCat("device index ", message.device_index()));
+  }
+  if (message.ranks_on_host() < 1 || message.ranks_on_host() > message.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(message.ranks_on_host(), " of ", message.size(), " ranks on this host"));
   }
   if (!message.cpus().empty()) {
     TANDEM_ASSIGN_OR_RETURN(assignment.cpus, ReadCpuSet(message.cpus()));

@@ -107,11 +107,12 @@ std::string Code(std::string_view text) {
 
 }  // namespace
 
-// NCCL and gRPC work across hosts, unlike shared memory.
 bool WorkersShareHost(const ServerConfig& config) {
+  const TransportConfig& transport = config.worker.transport;
+  const bool memory_between_ranks = config.worker.device.device == Device::kCpu &&
+                                    transport.collective_transport == CollectiveTransport::kShm;
   return config.cluster.workers == WorkerSource::kSpawn ||
-         config.worker.device.device != Device::kCuda ||
-         config.worker.transport.step_transport == StepTransport::kShm;
+         transport.step_transport == StepTransport::kShm || memory_between_ranks;
 }
 
 void Complete(ServerConfig& config) {

@@ -1,4 +1,5 @@
-// TransportConfig: how steps are sent between coordinator and workers.
+// TransportConfig: how steps are sent between coordinator and workers, and collectives between
+// workers.
 #ifndef TANDEM_COMMON_CONFIG_TRANSPORT_CONFIG_H_
 #define TANDEM_COMMON_CONFIG_TRANSPORT_CONFIG_H_
 
@@ -16,8 +17,18 @@ struct EnumNames<StepTransport> {
       {StepTransport::kShm, "shm"}, {StepTransport::kGrpc, "grpc"}};
 };
 
+enum class CollectiveTransport { kAuto, kShm, kTcp };
+template <>
+struct EnumNames<CollectiveTransport> {
+  static constexpr std::pair<CollectiveTransport, const char*> kNames[] = {
+      {CollectiveTransport::kAuto, "auto"},
+      {CollectiveTransport::kShm, "shm"},
+      {CollectiveTransport::kTcp, "tcp"}};
+};
+
 struct TransportConfig {
   StepTransport step_transport = StepTransport::kShm;
+  CollectiveTransport collective_transport = CollectiveTransport::kAuto;
   Duration step_timeout = std::chrono::seconds(60);
   // Tokens and timings need kilobytes, a scored prompt token up to 264 bytes; room for the logits
   // of a small vocabulary.
@@ -27,6 +38,10 @@ struct TransportConfig {
     visit.BeginSection("Step transport");
     visit(step_transport,
           {.flag = "--step-transport", .help = "shared memory, or the gRPC control stream"});
+    visit(collective_transport,
+          {.flag = "--collective-transport",
+           .help = "between CPU ranks: shared memory, encrypted TCP, or (auto) TCP where ranks run "
+                   "on several hosts; GPUs use NCCL"});
     visit(step_timeout, {.flag = "--step-timeout",
                          .help = "the longest that a step may take; a number is seconds",
                          .least = 0.1,

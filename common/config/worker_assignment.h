@@ -18,10 +18,12 @@ struct WorkerAssignment {
   uint64_t draft_fingerprint = 0;      // likewise, of the draft model's
   uint64_t adapters_fingerprint = 0;   // likewise, of all adapters in order
   int32_t device_index = 0;            // among the devices visible to the worker
+  int32_t ranks_on_host = 1;           // of the worker's host, this one included
   uint64_t kv_cache_bytes = 0;         // this rank's; 0: by its device's memory, or num_kv_blocks
   CpuSet cpus{};                       // that its threads run on; empty: any
   std::string step_channel_address{};  // of the shared-memory channel; empty for grpc
 
+  bool one_host() const { return ranks_on_host == size; }
   // Whether weights loaded for `other` can be kept for this one.
   bool SameWeights(const WorkerAssignment& other) const {
     return rank == other.rank && size == other.size &&

@@ -102,12 +102,28 @@ absl::Status WorkerGroup::InTurns(Deadline deadline, const std::function<bool()>
       if (answer.ok()) continue;
       const bool waited = absl::IsAborted(answer);  // for others, too long
       if (!waited && !absl::IsDeadlineExceeded(answer)) return answer;
+      if (waited) {
+        std::vector<size_t> others = pending;
+        std::erase(others, rank);
+        answer = WithOthers(answer, others, wait, deadline.clock());
+      }
       if (waited || deadline.Passed()) return AtFault(pending, answer, deadline.clock());
       still_pending.push_back(rank);
     }
     pending = std::move(still_pending);
   }
   return absl::OkStatus();
+}
+
+absl::Status WorkerGroup::WithOthers(const absl::Status& first, const std::vector<size_t>& others,
+                                     const WaitForRank& wait, const Clock& clock) const {
+  std::string message(first.message());
+  const Deadline deadline = Deadline::After(kVerdictGrace, clock);
+  for (const size_t rank : others) {
+    const absl::Status answer = wait(rank, deadline);
+    if (absl::IsAborted(answer)) absl::StrAppend(&message, "; ", answer.message());
+  }
+  return absl::Status(first.code(), message);
 }
 
 absl::Status WorkerGroup::AtFault(const std::vector<size_t>& pending, const absl::Status& failed,

@@ -81,6 +81,10 @@ class WorkerGroup {
   // must not be found last. Returns the first error of any rank, or names the rank at fault.
   absl::Status InTurns(Deadline deadline, const std::function<bool()>& cancelled,
                        const WaitForRank& wait) const;
+  // `first`, of a rank that waited for others in vain, with what those of `others` say that did,
+  // too: each knows its own half of what is between them.
+  absl::Status WithOthers(const absl::Status& first, const std::vector<size_t>& others,
+                          const WaitForRank& wait, const Clock& clock) const;
   // UNAVAILABLE naming the ranks of `pending` that show no sign of life, which are killed, after
   // one of them timed out waiting for others or the deadline passed (`failed`).
   absl::Status AtFault(const std::vector<size_t>& pending, const absl::Status& failed,

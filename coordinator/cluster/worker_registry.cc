@@ -58,8 +58,8 @@ absl::Status WorkerRegistry::Check(const v1::Hello& hello) const {
   };
   if (one_host_ && std::any_of(links_.begin(), links_.end(), elsewhere)) {
     return absl::FailedPreconditionError(
-        "workers must share one host (but with --device cuda and --step-transport grpc): this "
-        "one's host id differs");
+        "workers must share one host with --step-transport shm and with --collective-transport "
+        "shm: this one's host id differs");
   }
   return absl::OkStatus();
 }

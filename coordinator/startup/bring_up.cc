@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
+#include <set>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -63,7 +65,9 @@ absl::StatusOr<config::WorkerConfig> Resolve(const config::ServerConfig& config,
   if (uint32_t& tokens = worker.limits.max_num_batched_tokens; tokens == 0) {
     tokens = DefaultTokenBudget(worker, model.spec);
   }
-  if (worker.device.threads == 0) {
+  // Workers of other hosts have other cores, which they count themselves.
+  const bool here = config.cluster.workers == config::WorkerSource::kSpawn;
+  if (worker.device.threads == 0 && (here || !cpus.empty())) {
     worker.device.threads =
         config::DefaultThreads(cpus, static_cast<int32_t>(std::thread::hardware_concurrency()),
                                config.cluster.tensor_parallel_size);
@@ -91,7 +95,9 @@ struct Fingerprints {
 std::vector<config::WorkerAssignment> MakeAssignments(Epoch epoch, const Fingerprints& files,
                                                       const std::vector<uint64_t>& kv_bytes,
                                                       const std::vector<CpuSet>& cpus,
-                                                      const std::vector<int>& local_ranks) {
+                                                      const std::vector<std::string>& host_ids) {
+  const std::vector<int> local_ranks = LocalRanks(host_ids);
+  const std::vector<int> ranks_on_hosts = RanksOnHosts(host_ids);
   std::vector<config::WorkerAssignment> ranks;
   for (size_t rank = 0; rank < kv_bytes.size(); ++rank) {
     ranks.push_back({.epoch = epoch,
@@ -101,6 +107,7 @@ std::vector<config::WorkerAssignment> MakeAssignments(Epoch epoch, const Fingerp
                      .draft_fingerprint = files.draft,
                      .adapters_fingerprint = files.adapters,
                      .device_index = local_ranks[rank],
+                     .ranks_on_host = ranks_on_hosts[rank],
                      .kv_cache_bytes = kv_bytes[rank],
                      .cpus = cpus.empty() ? CpuSet() : cpus[rank]});
   }
@@ -139,6 +146,14 @@ std::vector<int> LocalRanks(const std::vector<std::string>& host_ids) {
   return local;
 }
 
+std::vector<int> RanksOnHosts(const std::vector<std::string>& host_ids) {
+  std::vector<int> ranks;
+  for (const std::string& host : host_ids) {
+    ranks.push_back(static_cast<int>(std::count(host_ids.begin(), host_ids.end(), host)));
+  }
+  return ranks;
+}
+
 absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelFile& model,
                                 const std::function<bool()>& cancelled, BringUpObserver observer) {
   TANDEM_RETURN_IF_ERROR(config::Validate(config));
@@ -147,9 +162,13 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
   TANDEM_ASSIGN_OR_RETURN(const std::vector<CpuSet> cpus, config::WorkerCpus(config));
   TANDEM_ASSIGN_OR_RETURN(workers.config, Resolve(config, model, cpus));
   TANDEM_RETURN_IF_ERROR(step::StepLimits::Of(workers.config).CheckFrameBytes());
+  const bool external = config.cluster.workers == config::WorkerSource::kExternal;
+  // External workers check the memory of their own hosts.
+  const uint64_t host_bytes =
+      external ? std::numeric_limits<uint64_t>::max() : AvailableMemoryBytes();
   TANDEM_ASSIGN_OR_RETURN(const std::vector<uint64_t> kv_bytes,
                           KvBytesPerRank(workers.config, config.cluster.tensor_parallel_size,
-                                         SizesOf(model), AvailableMemoryBytes()));
+                                         SizesOf(model), host_bytes));
   // Before anything is loaded: all but the number of blocks is known.
   const std::vector<uint32_t> one_block(model.spec.kv_groups.size(), 1);
   TANDEM_RETURN_IF_ERROR(
@@ -160,17 +179,16 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
     TANDEM_LOG(kWarning) << reason;
   }
   TANDEM_ASSIGN_OR_RETURN(const std::string worker_binary, WorkerBinary(config));
-  ClusterOptions cluster_options{
-      .size = config.cluster.tensor_parallel_size,
-      .external = config.cluster.workers == config::WorkerSource::kExternal,
-      .worker_listen = config.cluster.worker_listen,
-      .worker_tls = {.cert = config.cluster.worker_tls_cert,
-                     .key = config.cluster.worker_tls_key,
-                     .ca = config.cluster.worker_tls_ca},
-      .worker_token = {},
-      .worker_binary = worker_binary,
-      .one_host = config::WorkersShareHost(config),
-      .log_format = config.log_format};
+  ClusterOptions cluster_options{.size = config.cluster.tensor_parallel_size,
+                                 .external = external,
+                                 .worker_listen = config.cluster.worker_listen,
+                                 .worker_tls = {.cert = config.cluster.worker_tls_cert,
+                                                .key = config.cluster.worker_tls_key,
+                                                .ca = config.cluster.worker_tls_ca},
+                                 .worker_token = {},
+                                 .worker_binary = worker_binary,
+                                 .one_host = config::WorkersShareHost(config),
+                                 .log_format = config.log_format};
   if (!config.cluster.worker_token_file.empty()) {
     TANDEM_ASSIGN_OR_RETURN(cluster_options.worker_token,
                             ReadTokenFile("--worker-token-file", config.cluster.worker_token_file));
@@ -181,7 +199,11 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
                            .adapters = model.adapters_fingerprint};
   const auto assign = [files, kv_bytes, cpus](Epoch epoch,
                                               const std::vector<std::string>& host_ids) {
-    return MakeAssignments(epoch, files, kv_bytes, cpus, LocalRanks(host_ids));
+    const std::set<std::string> hosts(host_ids.begin(), host_ids.end());
+    if (hosts.size() > 1) {
+      TANDEM_LOG(kInfo) << "the ranks run on " << hosts.size() << " hosts";
+    }
+    return MakeAssignments(epoch, files, kv_bytes, cpus, host_ids);
   };
   TANDEM_ASSIGN_OR_RETURN(workers.supervisor,
                           Supervisor::Start({.cluster = cluster_options,

@@ -50,6 +50,8 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
 
 // Each rank's local rank on its host, from the hosts of all ranks: its device index.
 std::vector<int> LocalRanks(const std::vector<std::string>& host_ids);
+// How many ranks the host of each rank has, likewise.
+std::vector<int> RanksOnHosts(const std::vector<std::string>& host_ids);
 
 }  // namespace tandem::coordinator
 

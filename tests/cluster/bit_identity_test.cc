@@ -215,6 +215,14 @@ TEST_P(BitIdentityTest, BlockSizesChunksAndThreads) {
   ExpectSame(Alone(threads), alone, "2 threads");
 }
 
+// How ranks exchange changes nothing either: sums are in rank order everywhere.
+TEST_P(BitIdentityTest, OverTcp) {
+  if (options_.cluster.tensor_parallel_size == 1) GTEST_SKIP() << "one rank exchanges nothing";
+  const Output alone = Alone(options_);
+  options_.worker.transport.collective_transport = config::CollectiveTransport::kTcp;
+  ExpectSame(Alone(options_), alone, "over TCP");
+}
+
 void BitIdentityTest::ExpectSameWhenPreempted(config::ServerConfig tiny) {
   const Output alone = Alone(options_);
   // The request under test needs 6, its elders need as many; where all layers have a window, the
@@ -292,6 +300,12 @@ INSTANTIATE_TEST_SUITE_P(Chunks, BitIdentityTest,
                          ::testing::Combine(::testing::Values(kLlama4),
                                             ::testing::Values("reference", "avx512"),
                                             ::testing::Values(2)),
+                         TestName);
+
+// More than two ranks add large tensors part by part.
+INSTANTIATE_TEST_SUITE_P(FourRanks, BitIdentityTest,
+                         ::testing::Combine(::testing::Values(kQ4KM), ::testing::Values("avx2"),
+                                            ::testing::Values(4)),
                          TestName);
 
 // Layers that read the cache of others.

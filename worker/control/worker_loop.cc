@@ -1,11 +1,14 @@
 #include "worker/control/worker_loop.h"
 
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/host.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
+#include "common/config/worker_cpus.h"
 #include "common/transport/queue_channel.h"
 #include "common/transport/shm_channel.h"
 #include "worker/comm/open_communicator.h"
@@ -28,6 +31,19 @@ constexpr size_t kStepFrames = 4;
 absl::Status WrongEpoch(Epoch found, Epoch wanted) {
   return absl::FailedPreconditionError(
       absl::StrCat("command of epoch ", found.value, " for a worker of epoch ", wanted.value));
+}
+
+// How the CPU ranks of an epoch are connected.
+bool CollectivesOverTcp(const ConfigureCommand& command) {
+  const auto transport = command.config.transport.collective_transport;
+  const bool by_hosts = transport == config::CollectiveTransport::kAuto;
+  return by_hosts ? !command.assignment.one_host() : transport == config::CollectiveTransport::kTcp;
+}
+
+// Other hosts have no business with ranks of one.
+std::string CollectiveListen(const WorkerOverrides& overrides, const ConfigureCommand& command) {
+  if (!overrides.collective_listen.empty()) return overrides.collective_listen;
+  return command.assignment.one_host() ? "127.0.0.1:0" : "";
 }
 
 }  // namespace
@@ -107,6 +123,10 @@ absl::Status WorkerLoop::Handle(const ConfigureCommand& command) {
   }
   if (overrides_.device_index.has_value()) {
     config_->assignment.device_index = *overrides_.device_index;
+  }
+  if (int32_t& threads = config_->config.device.threads; threads == 0) {
+    threads = config::DefaultThreads({}, static_cast<int32_t>(std::thread::hardware_concurrency()),
+                                     command.assignment.ranks_on_host);
   }
   SetLogTag(absl::StrCat("rank ", command.assignment.rank));
   SetLogLevel(command.config.log_level);
@@ -192,7 +212,10 @@ absl::Status WorkerLoop::LoadModel() {
     stream_.SendLoading(config_->epoch, done, total).IgnoreError();  // a failure shows at Ready
   };
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<DescribedModel> described, DescribeModel(wanted));
-  TANDEM_RETURN_IF_ERROR(MakePlan(*described, Options()).status());
+  TANDEM_ASSIGN_OR_RETURN(const RunnerPlan plan, MakePlan(*described, Options()));
+  if (wanted.config.device.device == config::Device::kCpu) {
+    TANDEM_RETURN_IF_ERROR(CheckHostMemory(Options(), plan, AvailableMemoryBytes()));
+  }
   TANDEM_ASSIGN_OR_RETURN(model_, LoadWeights(std::move(described), progress));
   loaded_ = wanted;
   return absl::OkStatus();
@@ -210,6 +233,8 @@ absl::Status WorkerLoop::JoinCommunicator() {
                                             .rendezvous = *rendezvous,
                                             .host_stream = backend.host_stream(),
                                             .device_stream = backend.device_stream(),
+                                            .over_tcp = CollectivesOverTcp(*config_),
+                                            .listen = CollectiveListen(overrides_, *config_),
                                             .deadline = deadline}));
   {
     MutexLock lock(interruptible_.mutex);

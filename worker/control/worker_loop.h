@@ -30,6 +30,7 @@ struct WorkerOverrides {
   std::string model{};                // local path of the file; empty: none
   std::string draft_model{};          // of the draft model's, likewise
   std::optional<int> device_index{};  // among the devices visible to this process
+  std::string collective_listen{};    // as CommunicatorParts::listen
 };
 
 class WorkerLoop {

@@ -144,12 +144,21 @@ int WorkerMain(int argc, char** argv, const std::function<std::string()>& device
                 .help = "which of the devices that this process may see (default: the coordinator "
                         "says)",
                 .most = 1 << 16}});
+  command.Add({flags.overrides.collective_listen,
+               {.flag = "--collective-listen",
+                .help = "HOST:PORT where CPU ranks of other hosts connect to this one (default: "
+                        "all addresses, a free port)"}});
   command.Add({flags.log_format, {.flag = "--log-format", .help = "lines of text, or of JSON"}});
   command.AddHidden(
       {flags.parent_pid, {.flag = "--parent-pid", .help = "exit when this parent process does"}});
   command.OnCheck(
       [&] { return Annotate(ParseHostPort(flags.coordinator).status(), "--coordinator"); });
   command.OnCheck([&] { return ParseRank(flags.rank).status(); });
+  command.OnCheck([&] {
+    const std::string& listen = flags.overrides.collective_listen;
+    return listen.empty() ? absl::OkStatus()
+                          : Annotate(ParseHostPort(listen).status(), "--collective-listen");
+  });
   command.OnCheck([&] { return CheckTls(flags); });
   command.OnRun([&] { return Serve(flags, devices); });
   return command.Main(argc, argv);

@@ -108,8 +108,8 @@ class ReservedAddress {
   std::string text_;
 };
 
-// Workers that the coordinator starts, on either transport, or "external" ones: then the test
-// starts them, and others in place of those that it ends.
+// Workers that the coordinator starts, on either transport, or "external" ones, which exchange by
+// TCP: then the test starts them, and others in place of those that it ends.
 class ChaosTest : public ::testing::TestWithParam<std::string> {
  protected:
   static bool external() { return GetParam() == "external"; }
@@ -122,6 +122,7 @@ class ChaosTest : public ::testing::TestWithParam<std::string> {
     flags.insert(flags.end(), {"--num-kv-blocks", "8192", "--step-timeout", "2"});
     flags.insert(flags.end(),
                  {"--max-restarts", "1000", "--step-transport", external() ? "grpc" : GetParam()});
+    flags.insert(flags.end(), {"--collective-transport", external() ? "tcp" : "auto"});
     if (external()) {
       std::ofstream(token_file_) << "a token\n";
       flags.insert(flags.end(), {"--workers", "external", "--worker-listen", worker_address_.text(),

@@ -4,7 +4,6 @@ import datetime
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -14,47 +13,11 @@ import unittest
 sys.path.insert(0, "tests/cluster/loss")
 import network as networks  # noqa: E402
 
-DEADLINE_S = 120  # of every wait
 # Until either end has noticed. The 30 s are for a machine under load.
 NOTICED_S = 10 + 30
 
 SERVER, WORKERS = "127.0.0.1:50051", "127.0.0.1:50052"
 COUNT, LENGTH = 8, 900
-
-
-class Program:
-    """A program inside a network, with its log."""
-
-    def __init__(self, network, log, command):
-        self._log = log
-        with open(log, "wb") as out:
-            self._nsenter = network.popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
-
-    def log(self):
-        with open(self._log, encoding="utf-8", errors="replace") as log:
-            return log.read()
-
-    def until(self, pattern):
-        """Waits for lines that match; the last of them."""
-        end = time.monotonic() + DEADLINE_S
-        while True:
-            ended = self._nsenter.poll() is not None
-            found = list(re.finditer(pattern, self.log(), re.MULTILINE))
-            if found:
-                return found[-1]
-            if ended or time.monotonic() > end:
-                raise AssertionError(f"{'ended without' if ended else f'not within {DEADLINE_S} s:'} {pattern}\n{self.log()}")
-            time.sleep(0.01)
-
-    def last_line(self):
-        """The last line of the log, and when it was written, as seconds since 1970."""
-        return self.log().splitlines()[-1], os.stat(self._log).st_mtime
-
-    def terminate(self):
-        os.kill(networks.children_of(self._nsenter.pid)[0], signal.SIGTERM)
-
-    def wait(self):
-        return self._nsenter.wait(timeout=DEADLINE_S)
 
 
 class Deployment:
@@ -86,7 +49,7 @@ class Deployment:
             "--speculation", "off", *self._flags])  # the usage counts drafts, which depend on what else runs
         self.coordinator.until("waiting for workers")  # a worker dials again only after a second
         self.workers = [self.start_worker(rank) for rank in range(2)]
-        self.network.run(["client/tandem", "wait", "--server", SERVER, "--timeout", f"{DEADLINE_S}s"])
+        self.network.run(["client/tandem", "wait", "--server", SERVER, "--timeout", f"{networks.DEADLINE_S}s"])
 
     def __exit__(self, *failure):
         self.network.__exit__(*failure)
@@ -94,7 +57,7 @@ class Deployment:
             program.wait()
 
     def _start(self, name, command):
-        self._programs.append(Program(self.network, os.path.join(self._folder, f"{len(self._programs)}-{name}.log"), command))
+        self._programs.append(networks.Program(self.network, os.path.join(self._folder, f"{len(self._programs)}-{name}.log"), command))
         return self._programs[-1]
 
     def start_worker(self, rank):
@@ -111,7 +74,7 @@ class Deployment:
                                    "--max-tokens", str(LENGTH), "--ignore-eos"], stdout=subprocess.PIPE)
 
     def answers(self):
-        return self.streams().communicate(timeout=DEADLINE_S)[0].splitlines()
+        return self.streams().communicate(timeout=networks.DEADLINE_S)[0].splitlines()
 
     def stats(self):
         return json.loads(self.network.run(["client/tandem", "stats", "--server", SERVER, "--json"]))
@@ -178,7 +141,7 @@ class CutNetworkTest(unittest.TestCase):
         while deployment.stats()["tandem_steps_total"] == 0:
             self.assertIsNone(streams.poll())
         self.check_cut(deployment, rank, connection, cause)
-        self.assertEqual(streams.communicate(timeout=DEADLINE_S)[0].splitlines(), self.undisturbed)
+        self.assertEqual(streams.communicate(timeout=networks.DEADLINE_S)[0].splitlines(), self.undisturbed)
         self.check_end(deployment)
 
     def test_in_a_step(self):

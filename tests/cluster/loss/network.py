@@ -3,9 +3,11 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
+import time
 
-DEADLINE_S = 60  # of every command
+DEADLINE_S = 120  # of every command and wait
 
 os.environ["PATH"] += ":/usr/sbin:/sbin"  # of ip and nft
 
@@ -56,6 +58,14 @@ class Network:
         [local] = [re.search(r":(\d+) ", line)[1] for line in listed.splitlines() if f",pid={pid}," in line]
         return int(local)
 
+    def connect(self, other, own, theirs):
+        """A cable between two networks, with an address for each end."""
+        inside = ["nsenter", "-t", str(self._first), "-n", "--"]
+        subprocess.run([*inside, "ip", "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns", str(other._first)],
+                       check=True, capture_output=True, timeout=DEADLINE_S)
+        for end, address in ((self, own), (other, theirs)):
+            end.run(["sh", "-ec", f"ip address add {address}/24 dev cable; ip link set cable up"])
+
     def cut(self, port, other):
         """Drops the packets between two ports of the loopback address, in both directions, from here on."""
         rules = [f"add rule inet cut in tcp sport {a} tcp dport {b} counter drop;" for a, b in ((port, other), (other, port))]
@@ -64,6 +74,45 @@ class Network:
     def num_dropped(self):
         """The packets that were dropped, by rule."""
         return [int(count) for count in re.findall(r"counter packets (\d+)", self.run(["nft", "list", "ruleset"]))]
+
+
+class Program:
+    """A program inside a network, with its log."""
+
+    def __init__(self, network, log, command):
+        self._log = log
+        with open(log, "wb") as out:
+            self._nsenter = network.popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+
+    def log(self):
+        with open(self._log, encoding="utf-8", errors="replace") as log:
+            return log.read()
+
+    def until(self, pattern):
+        """Waits for lines that match; the last of them."""
+        end = time.monotonic() + DEADLINE_S
+        while True:
+            ended = self._nsenter.poll() is not None
+            found = list(re.finditer(pattern, self.log(), re.MULTILINE))
+            if found:
+                return found[-1]
+            if ended or time.monotonic() > end:
+                raise AssertionError(f"{'ended without' if ended else f'not within {DEADLINE_S} s:'} {pattern}\n{self.log()}")
+            time.sleep(0.01)
+
+    def last_line(self):
+        """The last line of the log, and when it was written, as seconds since 1970."""
+        return self.log().splitlines()[-1], os.stat(self._log).st_mtime
+
+    def terminate(self):
+        self.send(signal.SIGTERM)
+
+    def send(self, number):
+        """A signal to the program itself."""
+        os.kill(children_of(self._nsenter.pid)[0], number)
+
+    def wait(self):
+        return self._nsenter.wait(timeout=DEADLINE_S)
 
 
 def children_of(pid):

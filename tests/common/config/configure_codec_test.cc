@@ -48,6 +48,7 @@ v1::Configure Sound() {
            .draft_fingerprint = kDraftFingerprint,
            .adapters_fingerprint = kAdaptersFingerprint,
            .device_index = 5,
+           .ranks_on_host = 2,
            .kv_cache_bytes = 1ull << 40,
            .cpus = {0, 1, 9},
            .step_channel_address = "/shm"},
@@ -79,6 +80,8 @@ TEST(ConfigureCodecTest, EverySettingArrives) {
   EXPECT_EQ(assignment.draft_fingerprint, kDraftFingerprint);
   EXPECT_EQ(assignment.adapters_fingerprint, kAdaptersFingerprint);
   EXPECT_EQ(assignment.device_index, 5);
+  EXPECT_EQ(assignment.ranks_on_host, 2);
+  EXPECT_TRUE(assignment.one_host());
   EXPECT_EQ(assignment.kv_cache_bytes, 1ull << 40);
   EXPECT_EQ(assignment.cpus, (CpuSet{0, 1, 9}));
   EXPECT_EQ(assignment.step_channel_address, "/shm");
@@ -103,6 +106,8 @@ TEST(ConfigureCodecTest, RefusesInOneLine) {
   EXPECT_EQ(refused([](auto& m) { m.set_rank(2); }), "rank 2 of 2 ranks");
   EXPECT_EQ(refused([](auto& m) { m.set_rank(-1); }), "rank -1 of 2 ranks");
   EXPECT_EQ(refused([](auto& m) { m.set_device_index(-1); }), "device index -1");
+  EXPECT_EQ(refused([](auto& m) { m.set_ranks_on_host(0); }), "0 of 2 ranks on this host");
+  EXPECT_EQ(refused([](auto& m) { m.set_ranks_on_host(3); }), "3 of 2 ranks on this host");
   EXPECT_EQ(refused([](auto& m) { m.set_cpus("1-0"); }), "'1-0' is no set of CPUs such as 0-15,32");
   EXPECT_EQ(refused([](auto& m) { m.set_cpus("0\n"); }),
             "'0\\n' is no set of CPUs such as 0-15,32");

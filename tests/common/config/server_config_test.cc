@@ -118,11 +118,15 @@ TEST(WorkerCpusTest, RefusesInOneLine) {
   EXPECT_EQ(refused(OnCpus("0-2/2-3")), "--worker-cpus 0-2/2-3: CPU 2 is given to two workers");
   ServerConfig config = OnCpus("0-2/2-3");
   config.cluster.workers = WorkerSource::kExternal;
-  EXPECT_FALSE(WorkerCpus(config).ok());  // CPU workers share a host
+  EXPECT_FALSE(WorkerCpus(config).ok());  // steps come by shared memory
   config.worker.device.device = Device::kCuda;
   EXPECT_FALSE(WorkerCpus(config).ok());
   config.worker.transport.step_transport = StepTransport::kGrpc;
   EXPECT_TRUE(WorkerCpus(config).ok());  // two hosts
+  config.worker.device.device = Device::kCpu;
+  EXPECT_TRUE(WorkerCpus(config).ok());
+  config.worker.transport.collective_transport = CollectiveTransport::kShm;
+  EXPECT_FALSE(WorkerCpus(config).ok());
   config = OnCpus("0/1", 2);
   config.worker.device.device = Device::kCuda;  // has no threads that compute
   EXPECT_EQ(refused(config), "");

@@ -104,6 +104,15 @@ TEST(WorkerGroupTest, BringNamesTheRankThatShowsNoSignOfLife) {
              "rank 1 shows no sign of life while starting; rank 0: waited in vain");
 }
 
+// Ranks that can't reach each other: each says what it saw.
+TEST(WorkerGroupTest, BringSaysWhatEveryRankWaitedFor) {
+  SimulatedScript waiting;
+  waiting.waits_in_vain = true;
+  WorkerGroup group(MakeSimulatedWorkers(2, SimulatedModel{}, {8}, {waiting, waiting}));
+  ExpectLost(group.Bring(kConfig, Ranks(2), Later()).status(),
+             "rank 0: waited in vain; rank 1: waited in vain");
+}
+
 TEST(WorkerGroupTest, BringNamesTheHangingRankAtItsDeadline) {
   SimulatedScript loading, hanging;
   loading.loads_for_ever = true;

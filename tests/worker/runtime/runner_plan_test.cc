@@ -52,6 +52,26 @@ RunnerPlan DevicePlan(uint64_t limit) {
               DeviceBudget{.total_bytes = 2 * limit, .free_bytes = 2 * limit, .utilization = 0.5}};
 }
 
+TEST(CheckHostMemoryTest, SaysWhatDoesNotFitAndWhatToDo) {
+  RunnerOptions options;
+  RunnerPlan plan = DevicePlan(0);
+  plan.device.reset();
+  plan.num_kv_blocks = 2;
+  EXPECT_EQ(CheckHostMemory(options, plan, 1150), absl::OkStatus());
+  const absl::Status status = CheckHostMemory(options, plan, 1149);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(std::string(status.message()),
+            "does not fit: weights 1000 B + activations 100 B + workspace 20 B + step buffers 3 B "
+            "+ block tables 7 B + decode graphs 0 B + KV cache 20 B (2 blocks) = 1.12 "
+            "KiB, only 1.12 KiB of this host's memory are free: lower --num-kv-blocks or "
+            "--kv-cache-memory, raise --tensor-parallel-size, compute on the mapped file with "
+            "--no-repack-weights, or take a smaller quantisation");
+  // Pages of the file are given back as they are needed.
+  options.config.device.repack_weights = false;
+  EXPECT_EQ(CheckHostMemory(options, plan, 150), absl::OkStatus());
+  EXPECT_FALSE(CheckHostMemory(options, plan, 149).ok());
+}
+
 TEST(SizeKvCacheTest, FillsTheBudgetAndNoMore) {
   RunnerPlan plan = DevicePlan(1179);
   ASSERT_TRUE(SizeKvCache({}, plan).ok());
