@@ -6,7 +6,7 @@ import subprocess
 
 import yaml
 
-SERVERS = ("cpu-demo", "model-by-name", "multi-node", "replicas", "secure", "single-node")
+SERVERS = ("cpu-demo", "model-by-name", "multi-node", "multi-node-cpu", "replicas", "secure", "single-node")
 PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
 OVERLAYS = tuple(sorted((*SERVERS, "fill-models", "monitoring")))
 

@@ -71,10 +71,11 @@ class ManifestsTest(unittest.TestCase):
         import yaml
         with open(schemas, encoding="utf-8") as text:
             definition = yaml.safe_load(text)
-        [group] = [d for d in self.rendered["multi-node"] if d["kind"] == "LeaderWorkerSet"]
         [version] = [v for v in definition["spec"]["versions"] if v["name"] == "v1"]
         schema = closed(version["schema"]["openAPIV3Schema"])
-        jsonschema.validate(group, schema)
+        for overlay in ("multi-node", "multi-node-cpu"):
+            [group] = [d for d in self.rendered[overlay] if d["kind"] == "LeaderWorkerSet"]
+            jsonschema.validate(group, schema)
         group["spec"]["leaderWorkerTemplate"]["sise"] = 2
         with self.assertRaises(jsonschema.ValidationError):
             jsonschema.validate(group, schema)
@@ -111,9 +112,10 @@ class ManifestsTest(unittest.TestCase):
             self.assertEqual(done.returncode, 3, pod)
 
     def test_flags_are_those_of_the_programs(self):
-        programs = {"tandem_coordinator": ["coordinator/tandem_coordinator"], "tandem_worker_cuda": ["worker/tandem_worker"],
+        programs = {"tandem_coordinator ": ["coordinator/tandem_coordinator"], "tandem_worker ": ["worker/tandem_worker"],
+                    "tandem_worker_cuda ": ["worker/tandem_worker"],
                     "tandem pull": ["client/tandem", "pull"], "tandem wait": ["client/tandem", "wait"]}
-        landmarks = {"tandem_coordinator": "--listen", "tandem_worker_cuda": "--device-index", "tandem pull": "--attempts",
+        landmarks = {"tandem_coordinator ": "--listen", "tandem_worker ": "--collective-listen", "tandem_worker_cuda ": "--device-index", "tandem pull": "--attempts",
                      "tandem wait": "--service"}
         known = {}
         for name, command in programs.items():
@@ -200,7 +202,7 @@ class ManifestsTest(unittest.TestCase):
                 self.assertGreaterEqual(pod["terminationGracePeriodSeconds"], int(pause) + drain + 3 * 5 + 5)
                 mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
                 self.assertIn("/tmp", mounts)
-        self.assertEqual(servers, 6)
+        self.assertEqual(servers, 7)
 
     def test_only_named_clients_reach_the_port(self):
         for overlay in manifests.SERVERS:

@@ -129,13 +129,23 @@ class Pod:
         """The command line that runs a command as a container does; `container`'s variables and read-only mounts are its own."""
         user = self.spec["securityContext"]
         mounts = [m["mountPath"] for m in container["volumeMounts"] if m.get("readOnly")] if container else []
-        script = "".join(f"mount -o remount,bind,ro {shlex.quote(self.root + path)}; " for path in mounts) + 'exec "$@"'
+        script = self._own_mounts(container) if container else ""
+        script += "".join(f"mount -o remount,bind,ro {shlex.quote(self.root + path)}; " for path in mounts) + 'exec "$@"'
         # A secret that is optional is not there.
         variables = [f"{e['name']}={e['value']}" for e in container.get("env", []) if "value" in e] if container else []
         return ["nsenter", "-t", self.first, "-m", "-n", "-p", "--", "unshare", "--mount", "sh", "-ec", script, "sh",
                 "chroot", self.root, "setpriv", f"--reuid={user['runAsUser']}", f"--regid={user['runAsGroup']}", f"--groups={user['fsGroup']}",
                 "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs", "--",
                 "env", "-i", "PATH=/usr/bin:/bin", *variables, *command]
+
+    def _own_mounts(self, container):
+        """Shell lines: the container's volumes where other containers of the pod have others."""
+        volumes = {v["name"]: v for v in self.spec["volumes"]}
+        taken = {(m["mountPath"], m["name"]) for c in self._all_containers() for m in c["volumeMounts"]}
+        paths = [path for path, _ in taken]
+        return f"cd {shlex.quote(self.root)}; " + "".join(
+            f"{self._mount(volumes[m['name']], m['mountPath'])}; "
+            for m in container["volumeMounts"] if paths.count(m["mountPath"]) > 1)
 
     def start(self, name):
         """Starts a container; its output goes to a file of its name."""
@@ -158,6 +168,15 @@ class Pod:
     def popen_in_network(self, command):
         """A program of this machine that only this pod can reach."""
         return subprocess.Popen(self.in_network(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def cable_to(self, other, own, theirs):
+        """A cable to another pod, with an address for each end."""
+        lines = [self.in_network(["ip", "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns", other.first])]
+        for pod, address in ((self, own), (other, theirs)):
+            lines += [pod.in_network(["ip", "address", "add", f"{address}/24", "dev", "cable"]),
+                      pod.in_network(["ip", "link", "set", "cable", "up"])]
+        for line in lines:
+            subprocess.run(line, check=True, capture_output=True, timeout=DEADLINE)
 
     def connect(self, port):
         """A connection of this process to a port of the pod: a socket stays in the network in which it was made."""
@@ -215,7 +234,10 @@ class Pod:
             raise AssertionError(f"preStop: {done.stderr}")
 
     def terminate(self, name):
-        """SIGTERM to a container's first process, which nsenter has forked into the pid namespace."""
+        self.send(name, signal.SIGTERM)
+
+    def send(self, name, number):
+        """A signal to a container's first process, which nsenter has forked into the pid namespace."""
         pid = self.containers[name].pid
         with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as children:
-            os.kill(int(children.read().split()[0]), signal.SIGTERM)
+            os.kill(int(children.read().split()[0]), number)

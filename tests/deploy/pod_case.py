@@ -49,7 +49,7 @@ def with_model_of_stub(spec):
     """The same pod with the repository of the hub's stub."""
     spec = copy.deepcopy(spec)
     for container in spec.get("initContainers", []) + spec["containers"]:
-        container["args"] = [re.sub("hf:[^:]+", f"hf:{hub_stub.REPO}", word) for word in container["args"]]
+        container["args"] = [re.sub("hf:[^:]+", f"hf:{hub_stub.REPO}", word) for word in container.get("args", [])]
     return spec
 
 
@@ -76,8 +76,10 @@ class PodCase(unittest.TestCase):
         return folder
 
     @classmethod
-    def pod(cls, overlay, change=lambda spec: spec, secrets=None, claim=None):
-        [(_, spec)] = manifests.pod_specs(manifests.render(os.path.join(cls.tree, "overlays", overlay)))
+    def pod(cls, overlay, change=lambda spec: spec, secrets=None, claim=None, name=None):
+        """The overlay's only pod, or the one of that name."""
+        specs = manifests.pod_specs(manifests.render(os.path.join(cls.tree, "overlays", overlay)))
+        [spec] = [spec for found, spec in specs if name in (None, found)]
         return pods.Pod(change(spec), cls.image, {"tandem-models": claim or cls.claim},
                         tempfile.mkdtemp(dir=cls.work), secrets)
 

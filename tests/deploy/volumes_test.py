@@ -46,11 +46,11 @@ class VolumesTest(unittest.TestCase):
                     readers += 1
                     self.assertEqual(manifests.flag(container, "model"), pull["args"][0])
                     self.assertLessEqual({"HF_HOME": "/models", "HF_HUB_OFFLINE": "1"}.items(), variables(container).items())
-        self.assertEqual(readers, 4)
+        self.assertEqual(readers, 5)
         modes = {overlay: [d["spec"]["accessModes"] for d in documents if d["kind"] == "PersistentVolumeClaim"]
                  for overlay, documents in self.rendered.items()}
         one, many, none = [["ReadWriteOnce"]], [["ReadWriteMany"]], []
-        self.assertEqual(modes, {"cpu-demo": none, "fill-models": one, "model-by-name": none, "monitoring": none, "multi-node": many,
+        self.assertEqual(modes, {"cpu-demo": none, "fill-models": one, "model-by-name": none, "monitoring": none, "multi-node": many, "multi-node-cpu": many,
                                  "replicas": many, "secure": one, "single-node": one})
         # No service or policy of the servers takes its pod for one of them.
         self.assertNotEqual(job["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/name"], "tandem")
@@ -75,7 +75,7 @@ class VolumesTest(unittest.TestCase):
                     self.assertNotIn("subPath", mount, name)  # it would never change
                     self.assertTrue(mount["readOnly"], name)
                     self.assertEqual(secrets[mount["name"]]["defaultMode"], 0o440, name)
-        self.assertEqual(volumes, 2 * 3 + 2)
+        self.assertEqual(volumes, 2 * (2 * 3) + 2)
 
     def test_certificates_and_tokens_are_those_of_the_secrets(self):
         [(_, pod)] = manifests.pod_specs(self.rendered["secure"])
