@@ -150,7 +150,11 @@ SecureSocket::~SecureSocket() = default;
 absl::StatusOr<bool> SecureSocket::Handshake() {
   ERR_clear_error();
   const int result = SSL_do_handshake(ssl_.get());
-  const absl::Status status = result == 1 ? absl::OkStatus() : Explain(result);
+  absl::Status status = result == 1 ? absl::OkStatus() : Explain(result);
+  // Without the key a server may still have shown a certificate, which nobody looks at.
+  if (result == 1 && SSL_session_reused(ssl_.get()) == 0) {
+    status = absl::InvalidArgumentError("TLS: the other side does not have the key");
+  }
   TANDEM_ASSIGN_OR_RETURN(const bool sent, Flush());
   TANDEM_RETURN_IF_ERROR(status);
   return result == 1 && sent;
@@ -166,8 +170,11 @@ absl::StatusOr<size_t> SecureSocket::Write(std::span<const std::byte> bytes) {
     const size_t piece = std::min(bytes.size() - taken, kPieceBytes);
     ERR_clear_error();
     if (written_since_rekey_ >= options_.rekey_bytes) {
+      if (SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_NOT_REQUESTED) != 1) {
+        return absl::UnavailableError("TLS: the keys can't be changed on a broken connection");
+      }
       written_since_rekey_ = 0;
-      TANDEM_CHECK(SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_NOT_REQUESTED) == 1);
+      ++num_rekeys_;
     }
     const int result = SSL_write(ssl_.get(), bytes.data() + taken, static_cast<int>(piece));
     if (result <= 0) {

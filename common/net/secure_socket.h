@@ -55,6 +55,8 @@ class SecureSocket {
   // What was received beyond them no longer shows at the socket: read until there is nothing before
   // waiting for it.
   absl::StatusOr<size_t> Read(std::span<std::byte> bytes);
+  // How often the keys of what is sent have changed.
+  int num_rekeys() const { return num_rekeys_; }
   // Whether the socket should be watched for room.
   bool has_unsent() const { return sent_ < unsent_.size(); }
 
@@ -79,6 +81,7 @@ class SecureSocket {
   size_t taken_ = 0;      // of received_bytes_
   int socket_error_ = 0;  // errno; -1: the stream has ended
   uint64_t written_since_rekey_ = 0;
+  int num_rekeys_ = 0;
 };
 
 }  // namespace tandem::net

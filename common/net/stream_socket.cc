@@ -33,11 +33,43 @@ std::string NumericHost(const sockaddr* address) {
   return v6 ? absl::StrCat("[", host, "]") : host;
 }
 
-// Small messages are sent at once.
-void SendAtOnce(int fd) {
-  const int on = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+// As gRPC's connections of workers: keepalive.h in common/rpc.
+constexpr int kIdleSeconds = 4;
+constexpr int kProbeSeconds = 2;
+constexpr int kProbes = 3;
+constexpr int kUnansweredMs = 10'000;
+
+// Small messages are sent at once, and an end that is gone is noticed.
+void Configure(int fd) {
+  const auto set = [fd](int level, int option, int value) {
+    setsockopt(fd, level, option, &value, sizeof(value));
+  };
+  set(IPPROTO_TCP, TCP_NODELAY, 1);
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, kIdleSeconds);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, kProbeSeconds);
+  set(IPPROTO_TCP, TCP_KEEPCNT, kProbes);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, kUnansweredMs);
 }
+
+// Which families an address that stands for any one stands for.
+struct AnyAddress {
+  bool v4 = false;
+  bool v6 = false;
+};
+
+AnyAddress AnyOf(int fd, const sockaddr_storage& bound) {
+  if (bound.ss_family == AF_INET) {
+    return {.v4 = reinterpret_cast<const sockaddr_in&>(bound).sin_addr.s_addr == INADDR_ANY};
+  }
+  if (!IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<const sockaddr_in6&>(bound).sin6_addr)) return {};
+  int only_v6 = 0;
+  socklen_t length = sizeof(only_v6);
+  getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only_v6, &length);
+  return {.v4 = only_v6 == 0, .v6 = true};
+}
+
+bool IsV6(const std::string& host) { return host[0] == '['; }
 
 }  // namespace
 
@@ -56,6 +88,29 @@ std::vector<std::string> InterfaceHosts() {
   return hosts;
 }
 
+std::vector<std::string> ReachableAddresses(const ListenSocket& listening) {
+  std::vector<std::string> addresses, loopback;
+  const auto add = [&](const std::string& host, const std::string& port) {
+    std::string address = absl::StrCat(host, ":", port);
+    (IsLoopback(address) ? loopback : addresses).push_back(std::move(address));
+  };
+  const std::string port = listening.address().substr(listening.address().rfind(':') + 1);
+  for (const int fd : listening.fds()) {
+    sockaddr_storage bound{};
+    socklen_t length = sizeof(bound);
+    getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &length);
+    const AnyAddress any = AnyOf(fd, bound);
+    if (!any.v4 && !any.v6) {
+      add(NumericHost(reinterpret_cast<sockaddr*>(&bound)), port);
+      continue;
+    }
+    for (const std::string& host : InterfaceHosts()) {
+      if (IsV6(host) ? any.v6 : any.v4) add(host, port);
+    }
+  }
+  return addresses.empty() ? loopback : addresses;
+}
+
 absl::StatusOr<FileDescriptor> StartConnect(const std::string& address) {
   TANDEM_ASSIGN_OR_RETURN(const HostPort parsed, ParseHostPort(address));
   addrinfo hints{};
@@ -70,7 +125,7 @@ absl::StatusOr<FileDescriptor> StartConnect(const std::string& address) {
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, &freeaddrinfo);
   FileDescriptor fd(socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (fd.get() < 0) return absl::UnavailableError(absl::StrCat(address, ": ", strerror(errno)));
-  SendAtOnce(fd.get());
+  Configure(fd.get());
   if (connect(fd.get(), found->ai_addr, found->ai_addrlen) != 0 && errno != EINPROGRESS) {
     return absl::UnavailableError(absl::StrCat(address, ": ", strerror(errno)));
   }
@@ -86,7 +141,7 @@ absl::Status ConnectResult(const FileDescriptor& socket) {
 
 FileDescriptor AcceptWaiting(int listening) {
   FileDescriptor fd(accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (fd.get() >= 0) SendAtOnce(fd.get());
+  if (fd.get() >= 0) Configure(fd.get());
   return fd;
 }
 

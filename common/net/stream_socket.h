@@ -7,13 +7,20 @@
 
 #include "absl/status/statusor.h"
 #include "common/net/file_descriptor.h"
+#include "common/net/listen_socket.h"
 
 namespace tandem::net {
 
 // The numeric addresses of this machine's interfaces that are up, without ports, those of IPv6 in
-// brackets. Loopback's are the last ones; addresses of a link alone (fe80::/10) are left out, as
-// they mean nothing without an interface.
+// brackets. Loopback's come last; addresses of a link alone (fe80::/10) are left out, as they mean
+// nothing without an interface.
 std::vector<std::string> InterfaceHosts();
+// The numeric HOST:PORTs at which a listening socket is reached; for one that listens on any
+// address those of all interfaces, and loopback's only if there are no others.
+std::vector<std::string> ReachableAddresses(const ListenSocket& listening);
+
+// Of connections made here the system notices within 10 s, also while they are idle, that the other
+// machine is gone.
 
 // Begins to connect to a numeric HOST:PORT; ConnectResult says when it has. INVALID_ARGUMENT for a
 // name, UNAVAILABLE with the system's reason.

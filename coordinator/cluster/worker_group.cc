@@ -106,6 +106,7 @@ absl::Status WorkerGroup::InTurns(Deadline deadline, const std::function<bool()>
         std::vector<size_t> others = pending;
         std::erase(others, rank);
         answer = WithOthers(answer, others, wait, deadline.clock());
+        if (!absl::IsAborted(answer)) return answer;
       }
       if (waited || deadline.Passed()) return AtFault(pending, answer, deadline.clock());
       still_pending.push_back(rank);
@@ -121,7 +122,11 @@ absl::Status WorkerGroup::WithOthers(const absl::Status& first, const std::vecto
   const Deadline deadline = Deadline::After(kVerdictGrace, clock);
   for (const size_t rank : others) {
     const absl::Status answer = wait(rank, deadline);
-    if (absl::IsAborted(answer)) absl::StrAppend(&message, "; ", answer.message());
+    if (absl::IsAborted(answer)) {
+      absl::StrAppend(&message, "; ", answer.message());
+    } else if (!answer.ok() && !absl::IsDeadlineExceeded(answer)) {
+      return answer;  // why it was waited for in vain
+    }
   }
   return absl::Status(first.code(), message);
 }

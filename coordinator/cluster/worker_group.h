@@ -82,7 +82,7 @@ class WorkerGroup {
   absl::Status InTurns(Deadline deadline, const std::function<bool()>& cancelled,
                        const WaitForRank& wait) const;
   // `first`, of a rank that waited for others in vain, with what those of `others` say that did,
-  // too: each knows its own half of what is between them.
+  // too: each knows its own half of what is between them. Or the error of one that has failed.
   absl::Status WithOthers(const absl::Status& first, const std::vector<size_t>& others,
                           const WaitForRank& wait, const Clock& clock) const;
   // UNAVAILABLE naming the ranks of `pending` that show no sign of life, which are killed, after

@@ -163,9 +163,11 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
   TANDEM_ASSIGN_OR_RETURN(workers.config, Resolve(config, model, cpus));
   TANDEM_RETURN_IF_ERROR(step::StepLimits::Of(workers.config).CheckFrameBytes());
   const bool external = config.cluster.workers == config::WorkerSource::kExternal;
-  // External workers check the memory of their own hosts.
+  // Steps that come by gRPC may go to other hosts, whose memory external workers check.
+  const bool elsewhere =
+      external && config.worker.transport.step_transport == config::StepTransport::kGrpc;
   const uint64_t host_bytes =
-      external ? std::numeric_limits<uint64_t>::max() : AvailableMemoryBytes();
+      elsewhere ? std::numeric_limits<uint64_t>::max() : AvailableMemoryBytes();
   TANDEM_ASSIGN_OR_RETURN(const std::vector<uint64_t> kv_bytes,
                           KvBytesPerRank(workers.config, config.cluster.tensor_parallel_size,
                                          SizesOf(model), host_bytes));

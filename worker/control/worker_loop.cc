@@ -22,6 +22,8 @@ namespace {
 // Waits poll at this interval to check the epoch; normally an interrupt ends them.
 constexpr auto kIdlePoll = std::chrono::seconds(5);
 constexpr auto kCommunicatorTimeout = std::chrono::seconds(60);
+// For all ranks to load. The coordinator's --load-timeout, which ends the epoch, is at most this.
+constexpr auto kLoadTimeout = std::chrono::hours(24);
 // Progress is reported in at most this many parts, and only if loading takes a while.
 constexpr uint64_t kProgressParts = 10;
 constexpr uint64_t kProgressBytes = 64 << 20;
@@ -213,18 +215,43 @@ absl::Status WorkerLoop::LoadModel() {
   };
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<DescribedModel> described, DescribeModel(wanted));
   TANDEM_ASSIGN_OR_RETURN(const RunnerPlan plan, MakePlan(*described, Options()));
-  if (wanted.config.device.device == config::Device::kCpu) {
-    TANDEM_RETURN_IF_ERROR(CheckHostMemory(Options(), plan, AvailableMemoryBytes()));
-  }
+  TANDEM_RETURN_IF_ERROR(CheckMemory(plan));
   TANDEM_ASSIGN_OR_RETURN(model_, LoadWeights(std::move(described), progress));
   loaded_ = wanted;
   return absl::OkStatus();
 }
 
+// Of a host that the coordinator may not be on.
+absl::Status WorkerLoop::CheckMemory(const RunnerPlan& plan) const {
+  const bool elsewhere = overrides_.external &&
+                         config_->config.transport.step_transport == config::StepTransport::kGrpc;
+  if (!elsewhere || config_->config.device.device != config::Device::kCpu) return absl::OkStatus();
+  // Later the host's other ranks may have theirs already.
+  const bool all_load = config_->epoch == Epoch{1};
+  return CheckHostMemory(Options(), plan, all_load ? config_->assignment.ranks_on_host : 1,
+                         AvailableMemoryBytes());
+}
+
+// Machines load at different speeds: only when all have loaded does the communicator's time begin.
+absl::Status WorkerLoop::AwaitOthers(transport::Rendezvous& rendezvous) const {
+  const auto deadline = Deadline::After(kLoadTimeout, clock_);
+  const auto key = [](int rank) { return absl::StrCat("loaded/", rank); };
+  const config::WorkerAssignment& own = config_->assignment;
+  if (own.rank > 0) {
+    TANDEM_RETURN_IF_ERROR(rendezvous.Put(key(own.rank), ""));
+    return rendezvous.Get(key(0), deadline).status();
+  }
+  for (int rank = 1; rank < own.size; ++rank) {
+    TANDEM_RETURN_IF_ERROR(rendezvous.Get(key(rank), deadline).status());
+  }
+  return rendezvous.Put(key(0), "");
+}
+
 absl::Status WorkerLoop::JoinCommunicator() {
   if (config_->assignment.size == 1) return absl::OkStatus();
-  const auto deadline = Deadline::After(kCommunicatorTimeout, clock_);
   auto rendezvous = stream_.MakeRendezvous(config_->epoch);
+  TANDEM_RETURN_IF_ERROR(AwaitOthers(*rendezvous));
+  const auto deadline = Deadline::After(kCommunicatorTimeout, clock_);
   kernels::Backend& backend = model_->backend();
   TANDEM_ASSIGN_OR_RETURN(prepared_comm_,
                           OpenCommunicator({.rank = config_->assignment.rank,

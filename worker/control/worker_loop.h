@@ -31,6 +31,7 @@ struct WorkerOverrides {
   std::string draft_model{};          // of the draft model's, likewise
   std::optional<int> device_index{};  // among the devices visible to this process
   std::string collective_listen{};    // as CommunicatorParts::listen
+  bool external = false;              // not started by the coordinator
 };
 
 class WorkerLoop {
@@ -62,6 +63,8 @@ class WorkerLoop {
   absl::Status TryDevice();
   RunnerOptions Options() const;
   absl::Status LoadModel();
+  absl::Status CheckMemory(const RunnerPlan& plan) const;
+  absl::Status AwaitOthers(transport::Rendezvous& rendezvous) const;
   // Sets prepared_comm_, which the end of the epoch aborts from here on; null with one rank.
   absl::Status JoinCommunicator();
   void DropEpoch();

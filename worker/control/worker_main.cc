@@ -77,6 +77,7 @@ absl::Status Serve(const Flags& flags, const std::function<std::string()>& devic
   // A spawned worker has the coordinator's environment, whose TANDEM_MODEL may be a name that only
   // the coordinator resolves.
   if (flags.parent_pid > 0) overrides.model = overrides.draft_model = "";
+  overrides.external = flags.parent_pid == 0;
   return ServeCommands(std::move(stream), std::move(overrides));
 }
 

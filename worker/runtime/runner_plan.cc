@@ -89,15 +89,19 @@ absl::Status SizeKvCache(const RunnerOptions& options, RunnerPlan& plan) {
   return plan.num_kv_blocks == 0 || exceeds ? DoesNotFit(options, plan) : absl::OkStatus();
 }
 
-absl::Status CheckHostMemory(const RunnerOptions& options, const RunnerPlan& plan,
+absl::Status CheckHostMemory(const RunnerOptions& options, const RunnerPlan& plan, int ranks,
                              uint64_t available_bytes) {
   const config::DeviceConfig& device = options.config.device;
   const bool copies = device.repack_weights && device.cpu_kernels != config::CpuKernels::kReference;
   RunnerPlan in_memory = plan;
   if (!copies) in_memory.weights_bytes = 0;
-  if (in_memory.total_bytes() <= available_bytes) return absl::OkStatus();
+  if (in_memory.total_bytes() <= available_bytes / static_cast<uint64_t>(ranks)) {
+    return absl::OkStatus();
+  }
   return absl::ResourceExhaustedError(absl::StrCat(
-      "does not fit: ", SumText(in_memory), ", only ", HumanBytes(available_bytes),
+      "does not fit: ", SumText(in_memory),
+      ranks == 1 ? "" : absl::StrCat(" for each of ", ranks, " ranks"), ", only ",
+      HumanBytes(available_bytes),
       " of this host's memory are free: lower --num-kv-blocks or --kv-cache-memory, raise "
       "--tensor-parallel-size",
       copies ? ", compute on the mapped file with --no-repack-weights" : "",

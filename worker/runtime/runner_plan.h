@@ -54,10 +54,10 @@ struct RunnerPlan {
 // the device's budget or has no block.
 absl::Status SizeKvCache(const RunnerOptions& options, RunnerPlan& plan);
 
-// RESOURCE_EXHAUSTED, with every number and what to change, if a CPU rank that is about to load
-// needs more than `available_bytes` of its host by itself. Weights that are not copied are pages of
-// the file and need none.
-absl::Status CheckHostMemory(const RunnerOptions& options, const RunnerPlan& plan,
+// RESOURCE_EXHAUSTED, with every number and what to change, if `ranks` CPU ranks like this one need
+// more than `available_bytes` of their host. Weights that are not copied are not counted: most are
+// pages of the file.
+absl::Status CheckHostMemory(const RunnerOptions& options, const RunnerPlan& plan, int ranks,
                              uint64_t available_bytes);
 
 }  // namespace tandem::worker

@@ -21,8 +21,9 @@ MODEL = ["--model", "models/demo.gguf", "--tensor-parallel-size", "2", "--thread
 class Hosts:
     """A coordinator and rank 0 on one host, rank 1 on the other. Use as a context manager."""
 
-    def __init__(self, *flags):
+    def __init__(self, *flags, rank_flags=()):
         self._flags = flags
+        self._rank_flags = rank_flags
         self._folder = tempfile.mkdtemp(dir=os.environ["TEST_TMPDIR"])
         self._token = self._write("token", "a token\n")
         self._authority = authority.Authority()
@@ -68,10 +69,18 @@ class Hosts:
         self.coordinator.until("waiting for workers")
         self.ranks = [self.start_rank(0), self.start_rank(1)]
 
-    def start_rank(self, rank, *flags):
+    def start_rank(self, rank):
         return self._start((self.near, self.far)[rank], f"rank-{rank}", [
             "worker/tandem_worker", "--coordinator", WORKERS, "--token-file", self._token, "--rank", str(rank),
-            *self._tls("tandem-worker"), *flags])
+            *self._tls("tandem-worker"), *self._rank_flags])
+
+    def cut_ranks(self):
+        """Drops all packets between the hosts but those of the worker port."""
+        rules = ["tcp dport 50052 accept", "tcp sport 50052 accept", f"ip saddr {FAR} drop"]
+        self.near.run(["nft", "; ".join(f"add rule inet cut in {rule}" for rule in rules)])
+
+    def heal(self):
+        self.near.run(["nft", "flush", "chain", "inet", "cut", "in"])
 
     def wait_ready(self):
         self.near.run(["client/tandem", "wait", "--server", SERVER, "--timeout", f"{networks.DEADLINE_S}s"])
@@ -154,8 +163,25 @@ class TwoHostsTest(unittest.TestCase):
     def test_ranks_that_cannot_share_memory_are_refused_if_they_should(self):
         for flag in ("--collective-transport", "--step-transport"):
             with Hosts(flag, "shm") as hosts:
-                refused = hosts.ranks[0] if "rank 1 connected" in hosts.coordinator.log() else hosts.ranks[1]
-                refused.until("workers must share one host with --step-transport shm")
+                hosts.coordinator.until("workers must share one host with --step-transport shm")  # which comes first is chance
+
+    def test_all_may_listen_on_the_same_port_of_any_address(self):
+        with Hosts(rank_flags=("--collective-listen", "0.0.0.0:50053")) as hosts:
+            hosts.wait_ready()
+            self.check_end(hosts, 0)
+
+    def test_a_loss_between_ranks_alone_is_noticed_and_repaired(self):
+        with Hosts() as hosts:  # the step timeout is 60 s
+            hosts.wait_ready()
+            streams = hosts.streams()
+            while hosts.stats()["tandem_steps_total"] == 0:
+                self.assertIsNone(streams.poll())
+            hosts.cut_ranks()
+            noticed = hosts.coordinator.until("^W .*rank [01].*has left.*; restart 1 of 5")[0]
+            self.assertNotIn("in time", noticed)
+            hosts.heal()
+            self.assertEqual(answers(streams), self.one_host)
+            self.check_end(hosts, 1)
 
 
 if __name__ == "__main__":

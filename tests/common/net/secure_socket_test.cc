@@ -1,5 +1,8 @@
 #include "common/net/secure_socket.h"
 
+#include <openssl/evp.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -101,6 +104,48 @@ TEST(SecureSocketTest, KeysChangeOnTheWay) {
   const std::vector<std::byte> bytes = Pattern(1000000);
   EXPECT_TRUE(Carry(*pair.own, *pair.other, bytes) == bytes);
   EXPECT_TRUE(Carry(*pair.other, *pair.own, bytes) == bytes);
+  EXPECT_GT(pair.own->num_rekeys(), 10);
+  EXPECT_EQ(pair.other->num_rekeys(), 0);
+}
+
+// A server of TLS 1.3 without the key, but with a certificate of its own making.
+class CertifiedServer {
+ public:
+  explicit CertifiedServer(int fd) : context_(SSL_CTX_new(TLS_server_method())) {
+    EVP_PKEY* const key = EVP_EC_gen("P-256");
+    X509* const certificate = X509_new();
+    ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
+    X509_gmtime_adj(X509_getm_notBefore(certificate), 0);
+    X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
+    X509_set_pubkey(certificate, key);
+    EXPECT_GT(X509_sign(certificate, key, EVP_sha256()), 0);
+    EXPECT_EQ(SSL_CTX_use_certificate(context_, certificate), 1);
+    EXPECT_EQ(SSL_CTX_use_PrivateKey(context_, key), 1);
+    X509_free(certificate);
+    EVP_PKEY_free(key);
+    ssl_ = SSL_new(context_);
+    SSL_set_fd(ssl_, fd);
+  }
+  ~CertifiedServer() {
+    SSL_free(ssl_);
+    SSL_CTX_free(context_);
+  }
+  bool Accept() { return SSL_accept(ssl_) == 1; }
+
+ private:
+  SSL_CTX* const context_;
+  SSL* ssl_ = nullptr;
+};
+
+TEST(SecureSocketTest, AServerWithoutTheKeyIsRefusedWhateverItShows) {
+  Pair pair(DrawSharedKey(), DrawSharedKey());
+  CertifiedServer server(pair.raw);
+  absl::StatusOr<bool> done = pair.own->Handshake();
+  for (int round = 0; round < 10 && done.ok() && !*done; ++round) {
+    server.Accept();
+    done = pair.own->Handshake();
+  }
+  EXPECT_EQ(done.status().message(), "TLS: the other side does not have the key");
 }
 
 TEST(SecureSocketTest, AnotherKeyIsRefused) {

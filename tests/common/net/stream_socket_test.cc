@@ -44,6 +44,20 @@ TEST(StreamSocketTest, NamesAreNotLookedUp) {
   EXPECT_EQ(StartConnect("127.0.0.1").status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST(StreamSocketTest, AListeningSocketIsReachedByNumbers) {
+  const auto one = ListenSocket::Bind("test", "127.0.0.1:0").value();
+  EXPECT_EQ(ReachableAddresses(one), std::vector<std::string>{one.address()});
+  const std::string port = one.address().substr(one.address().rfind(':'));
+  for (const char* any : {"localhost:0", "0.0.0.0:0"}) {
+    const auto named = ListenSocket::Bind("test", any).value();
+    const std::vector<std::string> addresses = ReachableAddresses(named);
+    ASSERT_FALSE(addresses.empty()) << any;
+    for (const std::string& address : addresses) {
+      EXPECT_EQ(Connect(address), absl::OkStatus()) << address;
+    }
+  }
+}
+
 TEST(StreamSocketTest, HostsOfInterfacesHaveLoopbackLast) {
   const std::vector<std::string> hosts = InterfaceHosts();
   ASSERT_FALSE(hosts.empty());

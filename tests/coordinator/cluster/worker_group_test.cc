@@ -113,6 +113,15 @@ TEST(WorkerGroupTest, BringSaysWhatEveryRankWaitedFor) {
              "rank 0: waited in vain; rank 1: waited in vain");
 }
 
+// It is why the other one waited.
+TEST(WorkerGroupTest, BringReportsTheRankThatFailsWhileAnotherWaits) {
+  SimulatedScript waiting, broken;
+  waiting.waits_in_vain = true;
+  broken.fail_load = true;
+  WorkerGroup group(MakeSimulatedWorkers(2, SimulatedModel{}, {8}, {waiting, broken}));
+  EXPECT_EQ(group.Bring(kConfig, Ranks(2), Later()).status().message(), "rank 1: no model");
+}
+
 TEST(WorkerGroupTest, BringNamesTheHangingRankAtItsDeadline) {
   SimulatedScript loading, hanging;
   loading.loads_for_ever = true;

@@ -57,8 +57,8 @@ TEST(CheckHostMemoryTest, SaysWhatDoesNotFitAndWhatToDo) {
   RunnerPlan plan = DevicePlan(0);
   plan.device.reset();
   plan.num_kv_blocks = 2;
-  EXPECT_EQ(CheckHostMemory(options, plan, 1150), absl::OkStatus());
-  const absl::Status status = CheckHostMemory(options, plan, 1149);
+  EXPECT_EQ(CheckHostMemory(options, plan, 1, 1150), absl::OkStatus());
+  const absl::Status status = CheckHostMemory(options, plan, 1, 1149);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(std::string(status.message()),
             "does not fit: weights 1000 B + activations 100 B + workspace 20 B + step buffers 3 B "
@@ -66,10 +66,13 @@ TEST(CheckHostMemoryTest, SaysWhatDoesNotFitAndWhatToDo) {
             "KiB, only 1.12 KiB of this host's memory are free: lower --num-kv-blocks or "
             "--kv-cache-memory, raise --tensor-parallel-size, compute on the mapped file with "
             "--no-repack-weights, or take a smaller quantisation");
+  EXPECT_EQ(CheckHostMemory(options, plan, 2, 2300), absl::OkStatus());
+  EXPECT_NE(CheckHostMemory(options, plan, 2, 2299).message().find(" for each of 2 ranks, only "),
+            absl::string_view::npos);
   // Pages of the file are given back as they are needed.
   options.config.device.repack_weights = false;
-  EXPECT_EQ(CheckHostMemory(options, plan, 150), absl::OkStatus());
-  EXPECT_FALSE(CheckHostMemory(options, plan, 149).ok());
+  EXPECT_EQ(CheckHostMemory(options, plan, 1, 150), absl::OkStatus());
+  EXPECT_FALSE(CheckHostMemory(options, plan, 1, 149).ok());
 }
 
 TEST(SizeKvCacheTest, FillsTheBudgetAndNoMore) {

@@ -16,7 +16,8 @@ static_assert(std::endian::native == std::endian::little, "frames are sent as th
 
 struct FrameHeader {
   // CollectiveKinds, and what is no part of a collective.
-  static constexpr uint32_t kHello = 100;  // the connecting rank, in `root`
+  static constexpr uint32_t kHello =
+      100;  // the own rank in `root`, the one that is meant in `bytes`
   static constexpr uint32_t kAbort = 101;  // its code in `root`; the payload is its message
 
   uint32_t kind = 0;

@@ -20,6 +20,8 @@ namespace {
 constexpr auto kRetryInterval = std::chrono::milliseconds(100);
 // Strangers' connections that are kept beside those of ranks; more are closed, the oldest first.
 constexpr size_t kMaxAccepted = 256;
+// At a time, so that a crowd of them does not keep the ranks waiting.
+constexpr int kAcceptedAtOnce = 64;
 
 // A connection that is not a link yet.
 struct Attempt {
@@ -27,7 +29,8 @@ struct Attempt {
   std::string address;                        // likewise
   net::FileDescriptor connecting;             // until it stands
   std::unique_ptr<net::SecureSocket> socket;  // from then on
-  FrameHeader hello;                          // accepted ones: what came of it
+  bool said_hello = false;
+  FrameHeader hello;  // what came of the other side's
   size_t hello_bytes = 0;
 
   int fd() const { return socket == nullptr ? connecting.get() : socket->fd(); }
@@ -122,7 +125,7 @@ class Gathering {
 
   void Accept() {
     for (const int listening : listening_.fds()) {
-      while (true) {
+      for (int i = 0; i < kAcceptedAtOnce; ++i) {
         net::FileDescriptor fd = net::AcceptWaiting(listening);
         if (fd.get() < 0) break;
         const auto accepted = [](const Attempt& one) { return one.rank < 0; };
@@ -151,33 +154,48 @@ class Gathering {
     }
     TANDEM_ASSIGN_OR_RETURN(const bool secure, attempt.socket->Handshake());
     if (!secure) return absl::OkStatus();
-    return attempt.rank < 0 ? HearHello(attempt) : SayHello(attempt);
-  }
-
-  absl::Status SayHello(Attempt& attempt) {
-    const FrameHeader hello{.kind = FrameHeader::kHello,
-                            .root = static_cast<uint32_t>(plan_.rank),
-                            .bytes = 0,
-                            .payload_bytes = 0};
-    TANDEM_RETURN_IF_ERROR(attempt.socket->Write(hello.wire()).status());
-    TANDEM_RETURN_IF_ERROR(attempt.socket->Flush().status());
-    Link(attempt, attempt.rank);
+    // Both say who they are and who is meant: at an address that several machines have there may be
+    // another rank, or this one itself.
+    if (attempt.rank >= 0) TANDEM_RETURN_IF_ERROR(SayHello(attempt, attempt.rank));
+    TANDEM_ASSIGN_OR_RETURN(const bool heard, HearHello(attempt));
+    if (!heard) return absl::OkStatus();
+    if (!IsDue(attempt)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a hello of rank ", attempt.hello.root, " for rank ", attempt.hello.bytes));
+    }
+    const auto rank = static_cast<int>(attempt.hello.root);
+    if (attempt.rank < 0) TANDEM_RETURN_IF_ERROR(SayHello(attempt, rank));
+    Link(attempt, rank);
     return absl::OkStatus();
   }
 
-  absl::Status HearHello(Attempt& attempt) {
+  // Whether the rank that says hello is one that is to be at the other side.
+  bool IsDue(const Attempt& attempt) const {
+    const FrameHeader& hello = attempt.hello;
+    const auto own = static_cast<uint32_t>(plan_.rank);
+    if (hello.kind != FrameHeader::kHello || hello.bytes != own) return false;
+    if (attempt.rank >= 0) return hello.root == static_cast<uint32_t>(attempt.rank);
+    return hello.root > own && hello.root < static_cast<uint32_t>(plan_.size) &&
+           links_[hello.root] == nullptr;
+  }
+
+  absl::Status SayHello(Attempt& attempt, int to) const {
+    if (attempt.said_hello) return absl::OkStatus();
+    attempt.said_hello = true;
+    const FrameHeader hello{.kind = FrameHeader::kHello,
+                            .root = static_cast<uint32_t>(plan_.rank),
+                            .bytes = static_cast<uint64_t>(to),
+                            .payload_bytes = 0};
+    TANDEM_RETURN_IF_ERROR(attempt.socket->Write(hello.wire()).status());
+    return attempt.socket->Flush().status();
+  }
+
+  // Whether it is there.
+  absl::StatusOr<bool> HearHello(Attempt& attempt) const {
     const auto rest = attempt.hello.wire().subspan(attempt.hello_bytes);
     TANDEM_ASSIGN_OR_RETURN(const size_t read, attempt.socket->Read(rest));
     attempt.hello_bytes += read;
-    if (attempt.hello_bytes < sizeof(FrameHeader)) return absl::OkStatus();
-    const uint32_t rank = attempt.hello.root;
-    const bool higher =
-        rank > static_cast<uint32_t>(plan_.rank) && rank < static_cast<uint32_t>(plan_.size);
-    if (attempt.hello.kind != FrameHeader::kHello || !higher || links_[rank] != nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat("a hello of rank ", rank));
-    }
-    Link(attempt, static_cast<int>(rank));
-    return absl::OkStatus();
+    return attempt.hello_bytes == sizeof(FrameHeader);
   }
 
   void Link(Attempt& attempt, int rank) {

@@ -14,8 +14,9 @@ namespace tandem::worker {
 namespace {
 
 constexpr size_t kMaxAbortBytes = 4096;
-// At a time.
+// At a time, of how many frames.
 constexpr size_t kSkipBytes = 64 << 10;
+constexpr int kSkipFrames = 16;
 
 }  // namespace
 
@@ -80,7 +81,7 @@ absl::Status PeerLink::Mismatch() {
       TagMismatch(ranks_.own, in_tag_, absl::StrCat("rank ", ranks_.peer), in_header_.tag());
   bool moved = false;
   std::vector<std::byte> skipped(kSkipBytes);
-  while (true) {
+  for (int frame = 0; frame < kSkipFrames; ++frame) {
     for (size_t left = in_header_.payload_bytes; left > 0;) {
       size_t filled = 0;
       const auto piece = std::span(skipped).first(std::min(left, skipped.size()));
@@ -92,6 +93,7 @@ absl::Status PeerLink::Mismatch() {
     if (!next.ok()) return in_header_filled_ == sizeof(FrameHeader) ? next.status() : mismatch;
     if (!*next) return mismatch;
   }
+  return mismatch;
 }
 
 absl::Status PeerLink::CheckAborted() {
@@ -103,7 +105,8 @@ absl::Status PeerLink::CheckAborted() {
 
 short PeerLink::events() const {
   // Between frames there may come an abort.
-  const bool may_hear = !left_ && in_header_filled_ < sizeof(FrameHeader);
+  const bool may_hear =
+      !left_ && (in_header_filled_ < sizeof(FrameHeader) || in_header_.kind == FrameHeader::kAbort);
   return static_cast<short>((receiving_ || may_hear ? POLLIN : 0) | (sending_ ? POLLOUT : 0));
 }
 

@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "common/base/address.h"
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
@@ -35,20 +34,6 @@ absl::StatusOr<net::ListenSocket> Listen(const std::string& address) {
   return net::ListenSocket::Bind("the ranks' port", kAnyV4Host);
 }
 
-// Where others reach a port: at its host, or at all of this machine's if it is none in particular.
-absl::StatusOr<std::vector<std::string>> AddressesOf(const std::string& address) {
-  TANDEM_ASSIGN_OR_RETURN(const HostPort bound, ParseHostPort(address));
-  const bool any_v6 = bound.host == "::";
-  if (!any_v6 && bound.host != "0.0.0.0") return std::vector<std::string>{address};
-  std::vector<std::string> addresses;
-  for (const std::string& host : net::InterfaceHosts()) {
-    if (host[0] == '[' && !any_v6) continue;
-    addresses.push_back(absl::StrCat(host, ":", bound.port));
-  }
-  if (!addresses.empty()) return addresses;
-  return absl::UnavailableError("communicator: this machine has no address");
-}
-
 }  // namespace
 
 TcpGroup::TcpGroup(net::ListenSocket listening, net::FileDescriptor wake)
@@ -57,7 +42,8 @@ TcpGroup::TcpGroup(net::ListenSocket listening, net::FileDescriptor wake)
 absl::StatusOr<std::unique_ptr<TcpGroup>> TcpGroup::Open(const CommunicatorParts& parts) {
   TANDEM_CHECK(parts.rank >= 0 && parts.rank < parts.size) << parts.rank << "/" << parts.size;
   TANDEM_ASSIGN_OR_RETURN(net::ListenSocket listening, Listen(parts.listen));
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> own, AddressesOf(listening.address()));
+  const std::vector<std::string> own = net::ReachableAddresses(listening);
+  if (own.empty()) return absl::UnavailableError("communicator: this machine has no address");
   net::FileDescriptor wake(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (wake.get() < 0) return absl::UnavailableError(strerror(errno));
   auto group = std::unique_ptr<TcpGroup>(new TcpGroup(std::move(listening), std::move(wake)));
