@@ -16,8 +16,8 @@ absl::Status CheckReasoningFlags(const SamplingFlags& flags, bool has_form) {
   }
   if (!has_form) {
     return absl::InvalidArgumentError(
-        "--reasoning-end needs one of --json-schema, --json-object, --regex and --choice: it says "
-        "where the answer of that form begins");
+        "--reasoning-end needs one of --json-schema, --json-object, --regex, --choice and "
+        "--grammar: it says where the answer of that form begins");
   }
   TANDEM_RETURN_IF_ERROR(CheckUtf8("--reasoning-start", flags.reasoning_start));
   TANDEM_RETURN_IF_ERROR(CheckUtf8("--reasoning-end", flags.reasoning_end));
@@ -26,15 +26,20 @@ absl::Status CheckReasoningFlags(const SamplingFlags& flags, bool has_form) {
 
 absl::Status CheckFormFlags(SamplingFlags& flags) {
   const int given = (flags.json_schema_file.empty() ? 0 : 1) + (flags.json_object ? 1 : 0) +
-                    (flags.regex.empty() ? 0 : 1) + (flags.choices.empty() ? 0 : 1);
+                    (flags.regex.empty() ? 0 : 1) + (flags.choices.empty() ? 0 : 1) +
+                    (flags.grammar_file.empty() ? 0 : 1);
   if (given > 1) {
     return absl::InvalidArgumentError(
-        "--json-schema, --json-object, --regex and --choice are given: only one can be");
+        "--json-schema, --json-object, --regex, --choice and --grammar are given: only one can be");
   }
   TANDEM_RETURN_IF_ERROR(CheckReasoningFlags(flags, given > 0));
   TANDEM_RETURN_IF_ERROR(CheckUtf8("--regex", flags.regex));
   for (const std::string& choice : flags.choices) {
     TANDEM_RETURN_IF_ERROR(CheckUtf8("--choice", choice));
+  }
+  if (!flags.grammar_file.empty()) {
+    TANDEM_ASSIGN_OR_RETURN(flags.grammar, ReadAll(flags.grammar_file));
+    return CheckUtf8(flags.grammar_file, flags.grammar);
   }
   if (flags.json_schema_file.empty()) return absl::OkStatus();
   TANDEM_ASSIGN_OR_RETURN(flags.json_schema, ReadAll(flags.json_schema_file));
@@ -54,6 +59,8 @@ void AddFormFlags(cli::Command& command, SamplingFlags& flags) {
        {.flag = "--regex", .help = "the answer matches this regular expression from end to end"}});
   command.Add(
       {flags.choices, {.flag = "--choice", .help = "the answer is this text; may be repeated"}});
+  command.Add({flags.grammar_file,
+               {.flag = "--grammar", .help = "file of a grammar in GBNF: the answer is of it"}});
   command.Add({flags.reasoning_end,
                {.flag = "--reasoning-end",
                 .help = "the answer of that form comes after thoughts, which this text ends"}});
@@ -71,6 +78,7 @@ void SetFormField(const SamplingFlags& flags, v1::SamplingParams& out) {
   if (flags.json_object) out.set_json_object(true);
   if (!flags.regex.empty()) out.set_regex(flags.regex);
   for (const std::string& choice : flags.choices) out.mutable_choice()->add_texts(choice);
+  if (!flags.grammar_file.empty()) out.set_grammar(flags.grammar);
   if (flags.reasoning_end.empty()) return;
   v1::Reasoning& reasoning = *out.mutable_reasoning();
   reasoning.set_start(flags.reasoning_start);

@@ -141,6 +141,12 @@ absl::Status SetRegex(const std::string& name, const Json& value, v1::GenerateRe
   return absl::OkStatus();
 }
 
+absl::Status SetGrammar(const std::string& name, const Json& value, v1::GenerateRequest& out) {
+  if (!value.is_string()) return Wrong(name, "a string", value);
+  out.mutable_sampling()->set_grammar(value.get<std::string>());
+  return absl::OkStatus();
+}
+
 absl::Status SetChoice(const std::string& name, const Json& value, v1::GenerateRequest& out) {
   if (!value.is_array()) return Wrong(name, "a list of strings", value);
   v1::Choices& choice = *out.mutable_sampling()->mutable_choice();
@@ -213,6 +219,7 @@ constexpr std::pair<const char*, Setter> kFields[] = {
     {"json_object", SetBool<P, Sampling, &P::set_json_object>},
     {"regex", SetRegex},
     {"choice", SetChoice},
+    {"grammar", SetGrammar},
     {"reasoning", SetReasoning},
     {"stop", SetTexts<&P::mutable_stop>},
     {"include_stop", SetBool<P, Sampling, &P::set_include_stop>},

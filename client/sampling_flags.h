@@ -40,6 +40,8 @@ struct SamplingFlags {
   std::string json_schema;       // what the file holds
   bool json_object = false;
   std::string regex;
+  std::string grammar_file;
+  std::string grammar;  // its content
   std::vector<std::string> choices;
   std::string reasoning_start;  // thoughts before an answer of that form
   std::string reasoning_end;

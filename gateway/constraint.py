@@ -1,4 +1,5 @@
-"""The form of an answer's whole text: OpenAI's `response_format`, and vLLM's ways to say it."""
+"""The form of an answer's whole text: OpenAI's `response_format`, vLLM's ways to say it, and
+llama.cpp's `grammar`."""
 
 import json
 
@@ -9,7 +10,6 @@ _MAX_NAME = 64  # OpenAI's
 
 # Of vLLM's `structured_outputs`: what the coordinator does not have, with neutral values.
 _NEUTRAL = {
-    "grammar": (),
     "structural_tag": (),
     "whitespace_pattern": (),
     "disable_fallback": (False,),
@@ -24,6 +24,7 @@ def read_constraint(fields: Fields, params: api.SamplingParams) -> None:
     given = _given(fields, {
         "response_format": _read_response_format, "guided_json": _read_json,
         "guided_regex": _read_regex, "guided_choice": _read_choice,
+        "guided_grammar": _read_grammar, "grammar": _read_grammar,
         "structured_outputs": _read_structured_outputs})
     if len(given) > 1:
         first, second, *_ = given
@@ -110,6 +111,11 @@ def _read_choice(fields: Fields, name: str) -> api.SamplingParams | None:
     return api.SamplingParams(choice=api.Choices(texts=texts))
 
 
+def _read_grammar(fields: Fields, name: str) -> api.SamplingParams | None:
+    grammar = fields.text(name)
+    return None if grammar is None else api.SamplingParams(grammar=grammar)
+
+
 def _read_json_object(fields: Fields, name: str) -> api.SamplingParams | None:
     return api.SamplingParams(json_object=True) if fields.boolean(name) else None
 
@@ -120,10 +126,10 @@ def _read_structured_outputs(fields: Fields, name: str) -> api.SamplingParams | 
     if wanted is None:
         return None
     given = _given(wanted, {"json": _read_json, "regex": _read_regex, "choice": _read_choice,
-                            "json_object": _read_json_object})
+                            "grammar": _read_grammar, "json_object": _read_json_object})
     for key, neutral in _NEUTRAL.items():
         wanted.only(key, *neutral)
     wanted.refuse_others()
     if len(given) != 1:
-        raise fields.error(name, "must have one of json, regex, choice and json_object")
+        raise fields.error(name, "must have one of json, regex, choice, grammar and json_object")
     return next(iter(given.values()))

@@ -25,7 +25,6 @@ _NEUTRAL = {
     "spaces_between_special_tokens": (True,),
     "prompt_logprobs": (),
     "truncate_prompt_tokens": (),
-    "guided_grammar": (),
 }
 
 

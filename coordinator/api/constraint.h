@@ -18,6 +18,7 @@ struct Constraint {
     kJsonObject,  // any
     kRegex,       // `text`, which matches from end to end
     kChoice,      // one of `choices`
+    kGrammar,     // `text`, in GBNF
   };
   Kind kind = Kind::kNone;
   std::string text{};

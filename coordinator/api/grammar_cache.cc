@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/step/limits.h"
+#include "coordinator/grammar/gbnf.h"
 #include "coordinator/grammar/json_schema.h"
 #include "coordinator/grammar/text_forms.h"
 
@@ -22,6 +23,8 @@ absl::StatusOr<grammar::Grammar> GrammarOf(const Constraint& constraint) {
       return grammar::GrammarOfRegex(constraint.text);
     case Constraint::Kind::kChoice:
       return grammar::GrammarOfChoices(constraint.choices);
+    case Constraint::Kind::kGrammar:
+      return grammar::GrammarOfGbnf(constraint.text);
     case Constraint::Kind::kNone:
       break;
   }

@@ -54,7 +54,8 @@ inline size_t NumParts(const Expression& expression) {
 }
 
 struct Grammar {
-  std::vector<Expression> rules;  // the first is where a string begins
+  std::vector<Expression> rules;     // the first is where a string begins
+  std::vector<std::string> names{};  // of rules, for errors; may be missing
 };
 
 inline Expression Text(std::string text) { return {.text = std::move(text)}; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -217,15 +218,17 @@ std::vector<NetworkState> FirstCalls(const Network& network, const std::vector<b
 
 // Takes away rules that begin with none that is left: what stays begins with itself. A rule's start
 // is the state of its number.
-absl::Status CheckLeftRecursion(const Network& network, size_t num_rules) {
+absl::Status CheckLeftRecursion(const Network& network, const Grammar& grammar) {
+  const size_t num_rules = grammar.rules.size();
   const std::vector<bool> nullable = NullableStates(network);
-  std::vector<std::vector<NetworkState>> callers(num_rules);
+  std::vector<std::vector<NetworkState>> calls(num_rules), callers(num_rules);
   std::vector<size_t> num_calls(num_rules, 0);
   for (size_t rule = 0; rule < num_rules; ++rule) {
-    for (const NetworkState called : FirstCalls(network, nullable, static_cast<int>(rule))) {
+    calls[rule] = FirstCalls(network, nullable, static_cast<int>(rule));
+    for (const NetworkState called : calls[rule]) {
       callers[static_cast<size_t>(called)].push_back(static_cast<NetworkState>(rule));
-      ++num_calls[rule];
     }
+    num_calls[rule] = calls[rule].size();
   }
   std::vector<size_t> done;
   for (size_t rule = 0; rule < num_rules; ++rule) {
@@ -239,10 +242,17 @@ absl::Status CheckLeftRecursion(const Network& network, size_t num_rules) {
     }
   }
   if (done.size() == num_rules) return absl::OkStatus();
-  const auto left = std::ranges::find_if(num_calls, [](size_t calls) { return calls > 0; });
-  return absl::InvalidArgumentError(absl::StrCat("rule ", left - num_calls.begin(),
-                                                 " of the grammar begins with itself, or with a "
-                                                 "rule that does: left recursion"));
+  // From one that is left to one that it begins with, so often that this is one that comes again.
+  const auto is_left = [&](NetworkState rule) { return num_calls[static_cast<size_t>(rule)] > 0; };
+  size_t rule = 0;
+  while (num_calls[rule] == 0) ++rule;
+  for (size_t i = 0; i < num_rules; ++i) {
+    rule = static_cast<size_t>(*std::ranges::find_if(calls[rule], is_left));
+  }
+  const bool has_name = rule < grammar.names.size() && !grammar.names[rule].empty();
+  return absl::InvalidArgumentError(
+      absl::StrCat("rule ", has_name ? grammar.names[rule] : std::to_string(rule),
+                   " of the grammar begins with itself, maybe by way of others: left recursion"));
 }
 
 }  // namespace
@@ -265,7 +275,7 @@ absl::StatusOr<Network> Compile(const Grammar& grammar) {
     return absl::InvalidArgumentError("no string of the grammar comes to an end");
   }
   RemoveDead(live, network);
-  TANDEM_RETURN_IF_ERROR(CheckLeftRecursion(network, grammar.rules.size()));
+  TANDEM_RETURN_IF_ERROR(CheckLeftRecursion(network, grammar));
   const std::vector<bool> only_ends =
       Closure(network, [](const Network::State& state, const std::vector<bool>& only) {
         return state.edges.empty() && state.calls.empty() &&

@@ -106,6 +106,8 @@ absl::StatusOr<Grammar> WithReasoning(const Reasoning& reasoning, Grammar form) 
   grammar.rules.resize(2);
   Search(reasoning.end, kThoughts, kAnswer).AppendRules(grammar);
   const auto form_rule = static_cast<RuleIndex>(grammar.rules.size());
+  grammar.names.resize(form_rule);
+  grammar.names.insert(grammar.names.end(), form.names.begin(), form.names.end());
   for (Expression& rule : form.rules) {
     MoveRules(form_rule, rule);
     grammar.rules.push_back(std::move(rule));

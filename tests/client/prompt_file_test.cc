@@ -73,13 +73,15 @@ TEST(PromptLine, TakesForms) {
   EXPECT_TRUE(sampling(R"("json_object": true)").json_object());
   EXPECT_EQ(sampling(R"("regex": "a*")").regex(), "a*");
   EXPECT_EQ(sampling(R"("choice": ["a", "b"])").choice().texts_size(), 2);
+  EXPECT_EQ(sampling(R"("grammar": "root ::= [a]")").grammar(), "root ::= [a]");
   const v1::Reasoning reasoning =
       sampling(R"("regex": "a", "reasoning": {"start": "<", "end": ">", "answer_start": ":"})")
           .reasoning();
   EXPECT_EQ(reasoning.start() + reasoning.end() + reasoning.answer_start(), "<>:");
-  for (const char* field : {R"("reasoning": "</think>")", R"("reasoning": {"until": "a"})",
-                            R"("reasoning": {"end": 1})", R"("json_schema": 1)", R"("regex": 1)",
-                            R"("choice": "a")", R"("choice": [1])", R"("json_object": 1)"}) {
+  for (const char* field :
+       {R"("reasoning": "</think>")", R"("reasoning": {"until": "a"})",
+        R"("reasoning": {"end": 1})", R"("json_schema": 1)", R"("regex": 1)", R"("grammar": 1)",
+        R"("choice": "a")", R"("choice": [1])", R"("json_object": 1)"}) {
     const auto request =
         ParsePromptLine(std::string(R"({"prompt": "", )") + field + "}", v1::GenerateRequest());
     EXPECT_FALSE(request.ok()) << field;

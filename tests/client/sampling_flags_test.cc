@@ -102,11 +102,14 @@ TEST(SamplingFlags, FormsOfTheAnswer) {
   std::ofstream(path) << R"({"const": 1})";
   EXPECT_EQ(Parse("--json-schema " + path).sampling().json_schema(), R"({"const": 1})");
   EXPECT_TRUE(Parse("--json-object").sampling().json_object());
+  EXPECT_EQ(Parse("--grammar " + path).sampling().grammar(), R"({"const": 1})");
   EXPECT_EQ(Parse("--regex a*").sampling().regex(), "a*");
   const v1::SamplingParams sampling = Parse("--choice a --choice b").sampling();
   EXPECT_THAT(sampling.choice().texts(), testing::ElementsAre("a", "b"));
-  EXPECT_THAT(std::string(TryParse("--json-object --regex a").status().message()),
-              testing::HasSubstr("only one can be"));
+  for (const char* two : {"--json-object --regex a", "--grammar /dev/null --regex a"}) {
+    EXPECT_THAT(std::string(TryParse(two).status().message()),
+                testing::HasSubstr("only one can be"));
+  }
   const v1::Reasoning reasoning =
       Parse("--regex a --reasoning-start < --reasoning-end > --answer-start :")
           .sampling()

@@ -1,5 +1,5 @@
-// JSON schemas and regular expressions, these also after thoughts, from bytes to an automaton that
-// reads some of what it allows. The first byte chooses which.
+// JSON schemas, grammars in GBNF, and regular expressions, these also after thoughts, from bytes to
+// an automaton that reads some of what it allows. The first byte chooses which.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -7,6 +7,7 @@
 
 #include "common/base/check.h"
 #include "coordinator/grammar/automaton.h"
+#include "coordinator/grammar/gbnf.h"
 #include "coordinator/grammar/json_schema.h"
 #include "coordinator/grammar/reasoning.h"
 #include "coordinator/grammar/text_forms.h"
@@ -51,6 +52,14 @@ absl::StatusOr<grammar::Grammar> AfterThoughts(std::string_view text, grammar::G
                                 std::move(form));
 }
 
+absl::StatusOr<grammar::Grammar> FormOf(int kind, const std::string& text) {
+  if (kind == 0) return grammar::GrammarOfSchema(text);
+  if (kind == 3) return grammar::GrammarOfGbnf(text);
+  auto made = grammar::GrammarOfRegex(text);
+  if (made.ok() && kind == 2) return AfterThoughts(text, *std::move(made));
+  return made;
+}
+
 Bytes Seed(uint8_t first, std::string_view text) {
   Bytes bytes(text.size() + 1, first);
   std::ranges::copy(text, bytes.begin() + 1);
@@ -62,8 +71,7 @@ Bytes Seed(uint8_t first, std::string_view text) {
 bool Take(std::span<const uint8_t> input) {
   if (input.empty()) return false;
   const std::string text(input.begin() + 1, input.end());
-  auto made = input[0] % 3 == 0 ? grammar::GrammarOfSchema(text) : grammar::GrammarOfRegex(text);
-  if (made.ok() && input[0] % 3 == 2) made = AfterThoughts(text, *std::move(made));
+  auto made = FormOf(input[0] % 4, text);
   if (!made.ok()) {
     CheckRefusal(made.status());
     return false;
@@ -88,6 +96,9 @@ std::vector<Bytes> Seeds() {
           {"format": "date-time"}, {"minLength": 2, "maxLength": 3}]}]})"),
       Seed(0, R"({"prefixItems": [{"exclusiveMinimum": -1.5, "maximum": 2e1}], "items": false})"),
       Seed(2, "[a-c]{2}|think>"),
+      Seed(3, R"g(root ::= (term "+"?){1,3} # sums
+          | [^a-c\x41\]] .
+term ::= "\u00e9" | "(" root ")" | [0-9]* )g"),
       Seed(1, "^(?:a|[b-d\\]]+?)*\\u00e9{1,3}(?<n>.|\\W|[^\\s\\x41])$"),
   };
 }

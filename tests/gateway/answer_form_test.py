@@ -36,7 +36,7 @@ class AnswerFormTest(unittest.TestCase):
     def test_none(self):
         for fields in ({}, {"response_format": None}, {"response_format": {"type": "text"}},
                        {"guided_json": None, "guided_regex": None, "guided_choice": None},
-                       {"structured_outputs": None, "guided_grammar": None}):
+                       {"structured_outputs": None, "guided_grammar": None, "grammar": None}):
             self.check_form(fields)
 
     def test_any_object(self):
@@ -58,6 +58,9 @@ class AnswerFormTest(unittest.TestCase):
             self.check_form(fields, regex="a+")
         for fields in ({"guided_choice": ["yes", "no"]}, {"structured_outputs": {"choice": ["yes", "no"]}}):
             self.check_form(fields, choice=api.Choices(texts=["yes", "no"]))
+        grammar = 'root ::= "a"'
+        for fields in ({"guided_grammar": grammar}, {"grammar": grammar}, {"structured_outputs": {"grammar": grammar}}):
+            self.check_form(fields, grammar=grammar)
 
     def test_text_is_no_second_form(self):
         self.check_form({"response_format": {"type": "text"}, "guided_regex": "a"}, regex="a")
@@ -71,7 +74,7 @@ class AnswerFormTest(unittest.TestCase):
             self.check_refused(fields, f"{second} is given beside {first}: an answer has one form", second)
         for given in ({}, {"json_object": False}, {"regex": "a", "choice": ["a"]}):
             self.check_refused({"structured_outputs": given}, "structured_outputs must have one of json, "
-                               "regex, choice and json_object", "structured_outputs")
+                               "regex, choice, grammar and json_object", "structured_outputs")
 
     def test_response_formats_that_are_none(self):
         kinds = 'must be "text", "json_object" or "json_schema"'
@@ -112,10 +115,10 @@ class AnswerFormTest(unittest.TestCase):
                 ("guided_json", [], "must be an object or a string, it is []"),
                 ("guided_regex", 5, "must be a string, it is 5"), ("guided_choice", [], strings),
                 ("guided_choice", ["a", 1], strings), ("guided_choice", "a", "must be a list, it is a string"),
-                ("guided_grammar", "root ::= x", "is not supported: it must be absent")):
+                ("guided_grammar", [], "must be a string, it is []"), ("grammar", 5, "must be a string, it is 5")):
             self.check_refused({name: value}, f"{name} {problem}", name)
         for name, value, problem in (
-                ("grammar", "root ::= x", "is not supported: it must be absent"),
+                ("grammar", {}, "must be a string, it is {}"),
                 ("structural_tag", "{}", "is not supported: it must be absent"),
                 ("disable_any_whitespace", True, "is not supported: it must be absent or false"),
                 ("json_object", 1, "must be true or false, it is 1"),

@@ -36,6 +36,8 @@ Constraint FormFromProto(const v1::SamplingParams& sampling) {
       const auto& texts = sampling.choice().texts();
       return {.kind = Kind::kChoice, .choices = {texts.begin(), texts.end()}};
     }
+    case v1::SamplingParams::kGrammar:
+      return {.kind = Kind::kGrammar, .text = sampling.grammar()};
     case v1::SamplingParams::CONSTRAINT_NOT_SET:
       break;
   }

@@ -17,7 +17,6 @@ absl::Status Unsupported(const char* what) {
 }
 
 absl::Status CheckSupported(const vllm_api::GenerateRequest& proto) {
-  if (proto.sampling_params().has_grammar()) return Unsupported("sampling_params.grammar");
   if (proto.sampling_params().has_structural_tag()) {
     return Unsupported("sampling_params.structural_tag");
   }
@@ -53,6 +52,7 @@ Constraint ConstraintOf(const vllm_api::SamplingParams& sampling) {
   }
   if (sampling.json_object()) return {.kind = Kind::kJsonObject};
   if (sampling.has_regex()) return {.kind = Kind::kRegex, .text = sampling.regex()};
+  if (sampling.has_grammar()) return {.kind = Kind::kGrammar, .text = sampling.grammar()};
   if (!sampling.has_choice()) return {};
   const auto& texts = sampling.choice().choices();
   return {.kind = Kind::kChoice, .choices = {texts.begin(), texts.end()}};

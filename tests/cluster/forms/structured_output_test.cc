@@ -171,6 +171,27 @@ TEST_F(StructuredOutputTest, RegularExpressionsChoicesAndObjects) {
   }
 }
 
+// Brackets in brackets, which no regular expression can count.
+TEST_F(StructuredOutputTest, Grammars) {
+  for (uint64_t seed = 0; seed < 6; ++seed) {
+    v1::GenerateRequest request = Request(seed);
+    request.mutable_sampling()->set_grammar(
+        "root ::= list \".\"\nlist ::= \"[\" ( item (\",\" item)* )? \"]\"\n"
+        "item ::= list | [a-z]{1,6}  # of either kind\n");
+    request.mutable_sampling()->set_max_tokens(200);
+    const Answer answer = Generate(request);
+    ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+    int depth = 0;
+    for (const char c : answer.text) {
+      EXPECT_TRUE(c == '.' || depth > 0 || c == '[') << answer.text;
+      depth += (c == '[' ? 1 : 0) - (c == ']' ? 1 : 0);
+    }
+    if (answer.reason != v1::FINISH_REASON_STOP) continue;
+    EXPECT_EQ(depth, 0) << answer.text;
+    EXPECT_EQ(answer.text.find('.'), answer.text.size() - 1) << answer.text;
+  }
+}
+
 TEST_F(StructuredOutputTest, RefusesWhatItCannotKeepTo) {
   v1::GenerateRequest request = Request(1);
   request.mutable_sampling()->set_json_schema(R"({"type": "object", "minProperties": 3})");

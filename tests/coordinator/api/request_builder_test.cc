@@ -190,6 +190,7 @@ TEST(RequestBuilder, RequestsOfOneFormShareItsGrammar) {
   const auto first = grammar(schema);
   EXPECT_EQ(grammar(schema), first);
   EXPECT_NE(grammar({.kind = Constraint::Kind::kChoice, .choices = {schema.text}}), first);
+  EXPECT_NE(grammar({.kind = Constraint::Kind::kGrammar, .text = "root ::= \"a\""}), first);
   EXPECT_NE(grammar({.kind = Constraint::Kind::kChoice, .choices = {"a", "b"}}),
             grammar({.kind = Constraint::Kind::kChoice, .choices = {"ab"}}));
   Constraint after_thoughts = schema;

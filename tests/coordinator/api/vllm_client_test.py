@@ -89,11 +89,12 @@ class VllmClientTest(unittest.TestCase):
 
     def test_what_is_not_there_is_refused_by_name(self):
         with self.assertRaises(grpc.RpcError) as caught:
-            self.generate(False, grammar="root ::= a")
+            self.generate(False, structural_tag="{}")
         self.assertEqual(caught.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
-        self.assertIn("sampling_params.grammar", caught.exception.details())
+        self.assertIn("sampling_params.structural_tag", caught.exception.details())
 
     def test_an_answer_has_the_form_that_is_asked_for(self):
+        self.assertEqual(self.generate(False, grammar='root ::= "a"')[0].complete.finish_reason, "stop")
         complete = self.generate(False, regex="[0-9]{3}", logprobs=0)[0].complete
         self.assertEqual(complete.finish_reason, "stop")
         self.assertLessEqual(complete.completion_tokens, 3)

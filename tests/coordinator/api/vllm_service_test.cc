@@ -154,6 +154,7 @@ TEST_F(VllmServiceTest, TakesConstraints) {
       {[](auto& s) { s.set_json_object(true); }, Bytes("{")},
       {[](auto& s) { s.set_json_schema(R"({"type": "array"})"); }, Bytes("[")},
       {[](auto& s) { s.set_regex("a+"); }, Bytes("a")},
+      {[](auto& s) { s.set_grammar("root ::= \"c\" root | \"c\""); }, Bytes("c")},
       {[](auto& s) { s.mutable_choice()->add_choices("b"); }, Bytes("b")},
   };
   for (size_t i = 0; i < cases.size(); ++i) {
@@ -178,8 +179,9 @@ TEST_F(VllmServiceTest, RefusesByNameWhatItDoesNotHave) {
     std::string says;
   };
   for (const Case& one : std::vector<Case>{
-           {[](auto& r) { r.mutable_sampling_params()->set_grammar("root ::= \"a\""); },
-            grpc::StatusCode::UNIMPLEMENTED, "sampling_params.grammar is not supported"},
+           {[](auto& r) { r.mutable_sampling_params()->set_grammar("root ::= a"); },
+            grpc::StatusCode::INVALID_ARGUMENT,
+            "sampling.constraint: grammar, line 1, byte 10: there is no rule a"},
            {[](auto& r) { r.mutable_sampling_params()->set_structural_tag("{}"); },
             grpc::StatusCode::UNIMPLEMENTED, "sampling_params.structural_tag is not supported"},
            {[](auto& r) { r.mutable_sampling_params()->mutable_choice(); },
