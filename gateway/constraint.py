@@ -113,7 +113,7 @@ def _read_choice(fields: Fields, name: str) -> api.SamplingParams | None:
 
 def _read_grammar(fields: Fields, name: str) -> api.SamplingParams | None:
     grammar = fields.text(name)
-    return None if grammar is None else api.SamplingParams(grammar=grammar)
+    return api.SamplingParams(grammar=grammar) if grammar else None  # llama.cpp's default is ""
 
 
 def _read_json_object(fields: Fields, name: str) -> api.SamplingParams | None:

@@ -53,7 +53,7 @@ class GbnfParser {
 
   absl::Status ReadRule() {
     const size_t start = reader_.at();
-    const std::string_view name = reader_.ReadName();
+    TANDEM_ASSIGN_OR_RETURN(const std::string_view name, reader_.ReadName());
     if (name.empty()) return reader_.Bad(start, "need the name of a rule");
     reader_.SkipSpace(/*lines=*/false);
     if (!reader_.Skip("::=")) {
@@ -71,6 +71,11 @@ class GbnfParser {
   absl::Status Unexpected() const {
     if (reader_.IsNext(")")) {
       return reader_.Bad(reader_.at(), "a closing parenthesis too many");
+    }
+    if (reader_.IsNext("::=")) {
+      return reader_.Bad(reader_.at(),
+                         "a rule begins, and the one before is not finished: a parenthesis is not "
+                         "closed, or nothing follows ::= or |");
     }
     if (reader_.IsNext("<") || reader_.IsNext("!")) {
       return reader_.Bad(reader_.at(), "tokens are not supported");
@@ -121,7 +126,7 @@ class GbnfParser {
       TANDEM_ASSIGN_OR_RETURN(Expression group, Group(start, depth + 1));
       return group;
     }
-    const std::string_view name = reader_.ReadName();
+    TANDEM_ASSIGN_OR_RETURN(const std::string_view name, reader_.ReadName());
     if (!name.empty()) return Rule(IndexOf(name, start));
     for (const std::string_view quantifier : {"*", "+", "?", "{"}) {
       if (reader_.IsNext(quantifier)) {

@@ -38,7 +38,7 @@ void GbnfReader::SkipSpace(bool lines) {
   while (!AtEnd()) {
     const char c = text_[at_];
     if (c == '#') {
-      at_ = std::min(text_.find('\n', at_), text_.size());
+      at_ = std::min(text_.find_first_of("\r\n", at_), text_.size());
     } else if (c == ' ' || c == '\t' || (lines && (c == '\n' || c == '\r'))) {
       ++at_;
     } else {
@@ -53,9 +53,12 @@ void GbnfReader::SkipLinesToBar() {
   if (!IsNext("|")) at_ = start;
 }
 
-std::string_view GbnfReader::ReadName() {
+absl::StatusOr<std::string_view> GbnfReader::ReadName() {
   const size_t start = at_;
   while (!AtEnd() && IsOfName(text_[at_])) ++at_;
+  if (at_ - start > kMaxGbnfNameBytes) {
+    return Bad(start, absl::StrCat("a name of more than ", kMaxGbnfNameBytes, " bytes"));
+  }
   return text_.substr(start, at_ - start);
 }
 

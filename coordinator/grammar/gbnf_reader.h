@@ -29,7 +29,7 @@ class GbnfReader {
   void SkipLinesToBar();
 
   // Empty if there is none.
-  std::string_view ReadName();
+  absl::StatusOr<std::string_view> ReadName();
   // After the opening quote.
   absl::StatusOr<std::string> ReadText();
   // After the opening bracket.

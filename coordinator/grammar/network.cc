@@ -151,12 +151,18 @@ std::vector<bool> Closure(const Network& network, Follows follows) {
   std::vector<bool> holds(n, false);
   std::vector<uint32_t> waiting(n);
   std::iota(waiting.begin(), waiting.end(), 0);
+  std::vector<bool> waits(n, true);  // once, however many of those that it leads to hold
   while (!waiting.empty()) {
     const uint32_t i = waiting.back();
     waiting.pop_back();
+    waits[i] = false;
     if (holds[i] || !follows(network.states[i], holds)) continue;
     holds[i] = true;
-    waiting.insert(waiting.end(), leading_to[i].begin(), leading_to[i].end());
+    for (const uint32_t from : leading_to[i]) {
+      if (holds[from] || waits[from]) continue;
+      waits[from] = true;
+      waiting.push_back(from);
+    }
   }
   return holds;
 }

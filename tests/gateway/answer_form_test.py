@@ -36,7 +36,7 @@ class AnswerFormTest(unittest.TestCase):
     def test_none(self):
         for fields in ({}, {"response_format": None}, {"response_format": {"type": "text"}},
                        {"guided_json": None, "guided_regex": None, "guided_choice": None},
-                       {"structured_outputs": None, "guided_grammar": None, "grammar": None}):
+                       {"structured_outputs": None, "guided_grammar": None, "grammar": ""}):
             self.check_form(fields)
 
     def test_any_object(self):

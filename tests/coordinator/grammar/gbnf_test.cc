@@ -41,6 +41,7 @@ TEST(Gbnf, ReadsTheNotation) {
 )",
        {"a", "aa"},
        {"", "aaa", "x"}},
+      {"root ::= \"a\" | # or\r \"b\"\r", {"a", "b"}, {""}},
       // A rule ends with its line, but not in a group, after what wants more, or before a bar.
       {"root ::=\n  first (\n\"b\"\n second\n) |\n\n \"c\"\n  | \"d\"\r\nfirst ::= \"a\"\n"
        "\nsecond::=\"e\"",
@@ -123,6 +124,9 @@ TEST(Gbnf, RefusesWithThePlace) {
       {"root ::= (\"a\" 'b')", "byte 15: texts are in double quotes"},
       {"root ::= <think>", "byte 10: tokens are not supported"},
       {"root ::= \"a\" !<[7]>", "byte 14: tokens are not supported"},
+      {"root ::= (\"a\" | b\nb ::= \"c\"", "line 2, byte 3: a rule begins, and the one before"},
+      {"root ::=\nb ::= \"c\"", "line 2, byte 3: a rule begins, and the one before"},
+      {"root ::= " + std::string(257, 'x'), "byte 10: a name of more than 256 bytes"},
       {"root ::= \"a\" ;", "byte 14: need a text, a class, the name of a rule, ( or ."},
       {"root ::= *", "byte 10: nothing to repeat"},
       {"root ::= \"a\"*+", "byte 14: nothing to repeat"},
@@ -160,6 +164,16 @@ TEST(Gbnf, WhatNoAutomatonCanReadIsRefusedByTheRulesName) {
               HasSubstr("no string of the grammar comes to an end"));
   EXPECT_THAT(refusal(GrammarOfGbnf("root ::= ((\"a\"{2000}){2000}){2000}").value()),
               HasSubstr("with repetitions written out"));
+}
+
+// It takes as long as it is, also where many calls stand at one place.
+TEST(Gbnf, LargeGrammarsOfManyAlternativesAreCompiled) {
+  std::string calls = "root ::= ";
+  while (calls.size() < kMaxGbnfBytes - 100) calls += "a|";
+  std::string nullable = "root ::= ";
+  while (nullable.size() < kMaxGbnfBytes - 100) nullable += "a\"x\"|";
+  EXPECT_TRUE(Compile(GrammarOfGbnf(calls + "\"q\"\na ::= \"y\"").value()).ok());
+  EXPECT_TRUE(Compile(GrammarOfGbnf(nullable + "\"q\"\na ::= \"y\" | ").value()).ok());
 }
 
 }  // namespace
