@@ -33,13 +33,14 @@ std::string NumericHost(const sockaddr* address) {
   return v6 ? absl::StrCat("[", host, "]") : host;
 }
 
-// As gRPC's connections of workers: keepalive.h in common/rpc.
+// 10 s in all, as gRPC's connections of workers have them (keepalive.h in common/rpc).
 constexpr int kIdleSeconds = 4;
 constexpr int kProbeSeconds = 2;
 constexpr int kProbes = 3;
-constexpr int kUnansweredMs = 10'000;
+constexpr uint32_t kUnansweredMs = 10'000;
 
-// Small messages are sent at once, and an end that is gone is noticed.
+// Small messages are sent at once, and an end that is gone while nothing is under way is noticed.
+// TCP_USER_TIMEOUT would end connections to those that live and read nothing for so long.
 void Configure(int fd) {
   const auto set = [fd](int level, int option, int value) {
     setsockopt(fd, level, option, &value, sizeof(value));
@@ -49,7 +50,6 @@ void Configure(int fd) {
   set(IPPROTO_TCP, TCP_KEEPIDLE, kIdleSeconds);
   set(IPPROTO_TCP, TCP_KEEPINTVL, kProbeSeconds);
   set(IPPROTO_TCP, TCP_KEEPCNT, kProbes);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, kUnansweredMs);
 }
 
 // Which families an address that stands for any one stands for.
@@ -137,6 +137,13 @@ absl::Status ConnectResult(const FileDescriptor& socket) {
   socklen_t length = sizeof(error);
   if (getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length) != 0) error = errno;
   return error == 0 ? absl::OkStatus() : absl::UnavailableError(strerror(error));
+}
+
+bool IsUnanswered(int fd) {
+  tcp_info info{};
+  socklen_t length = sizeof(info);
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return false;
+  return info.tcpi_unacked > 0 && info.tcpi_last_ack_recv >= kUnansweredMs;
 }
 
 FileDescriptor AcceptWaiting(int listening) {

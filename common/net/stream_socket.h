@@ -19,15 +19,17 @@ std::vector<std::string> InterfaceHosts();
 // address those of all interfaces, and loopback's only if there are no others.
 std::vector<std::string> ReachableAddresses(const ListenSocket& listening);
 
-// Of connections made here the system notices within 10 s, also while they are idle, that the other
-// machine is gone.
-
 // Begins to connect to a numeric HOST:PORT; ConnectResult says when it has. INVALID_ARGUMENT for a
 // name, UNAVAILABLE with the system's reason.
 absl::StatusOr<FileDescriptor> StartConnect(const std::string& address);
 // Whether the connection stands, once poll() says that the socket can be written, or UNAVAILABLE
 // with the system's reason.
 absl::Status ConnectResult(const FileDescriptor& socket);
+
+// Whether the other machine has acknowledged nothing for 10 s of what is under way. One that lives
+// does, whether or not its program reads. Where nothing is under way the system probes connections
+// made here, and ends them after 10 s without an answer.
+bool IsUnanswered(int fd);
 
 // The next connection that waits at a listening socket; none (-1) if none waits.
 FileDescriptor AcceptWaiting(int listening);

@@ -226,16 +226,22 @@ absl::Status WorkerLoop::CheckMemory(const RunnerPlan& plan) const {
   const bool elsewhere = overrides_.external &&
                          config_->config.transport.step_transport == config::StepTransport::kGrpc;
   if (!elsewhere || config_->config.device.device != config::Device::kCpu) return absl::OkStatus();
-  // Later the host's other ranks may have theirs already.
-  const bool all_load = config_->epoch == Epoch{1};
-  return CheckHostMemory(Options(), plan, all_load ? config_->assignment.ranks_on_host : 1,
-                         AvailableMemoryBytes());
+  // Later the host's other ranks have theirs already.
+  if (config_->epoch > Epoch{1}) {
+    return CheckHostMemory(Options(), plan, /*ranks=*/1, AvailableMemoryBytes());
+  }
+  TANDEM_RETURN_IF_ERROR(
+      CheckHostMemory(Options(), plan, config_->assignment.ranks_on_host, AvailableMemoryBytes()));
+  return AwaitOthers("fits");  // before any of them takes it
 }
 
-// Machines load at different speeds: only when all have loaded does the communicator's time begin.
-absl::Status WorkerLoop::AwaitOthers(transport::Rendezvous& rendezvous) const {
+// Machines differ in speed: only when all have loaded does the communicator's time begin.
+absl::Status WorkerLoop::AwaitOthers(const std::string& what) const {
+  if (config_->assignment.size == 1) return absl::OkStatus();
+  const auto owner = stream_.MakeRendezvous(config_->epoch);
+  transport::Rendezvous& rendezvous = *owner;
   const auto deadline = Deadline::After(kLoadTimeout, clock_);
-  const auto key = [](int rank) { return absl::StrCat("loaded/", rank); };
+  const auto key = [&](int rank) { return absl::StrCat(what, "/", rank); };
   const config::WorkerAssignment& own = config_->assignment;
   if (own.rank > 0) {
     TANDEM_RETURN_IF_ERROR(rendezvous.Put(key(own.rank), ""));
@@ -249,8 +255,8 @@ absl::Status WorkerLoop::AwaitOthers(transport::Rendezvous& rendezvous) const {
 
 absl::Status WorkerLoop::JoinCommunicator() {
   if (config_->assignment.size == 1) return absl::OkStatus();
+  TANDEM_RETURN_IF_ERROR(AwaitOthers("loaded"));
   auto rendezvous = stream_.MakeRendezvous(config_->epoch);
-  TANDEM_RETURN_IF_ERROR(AwaitOthers(*rendezvous));
   const auto deadline = Deadline::After(kCommunicatorTimeout, clock_);
   kernels::Backend& backend = model_->backend();
   TANDEM_ASSIGN_OR_RETURN(prepared_comm_,

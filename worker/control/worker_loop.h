@@ -64,7 +64,8 @@ class WorkerLoop {
   RunnerOptions Options() const;
   absl::Status LoadModel();
   absl::Status CheckMemory(const RunnerPlan& plan) const;
-  absl::Status AwaitOthers(transport::Rendezvous& rendezvous) const;
+  // Until all ranks have come so far.
+  absl::Status AwaitOthers(const std::string& what) const;
   // Sets prepared_comm_, which the end of the epoch aborts from here on; null with one rank.
   absl::Status JoinCommunicator();
   void DropEpoch();

@@ -152,6 +152,19 @@ TEST_P(RankProcessesTest, AStoppedRankIsNamedAtTheDeadlineAndLearnsItLater) {
   EXPECT_EQ(processes.children.back().Wait(), kNamedTheMissing);
 }
 
+// Its machine answers, so that it has the time that a step may take, however much is sent to it.
+TEST_P(RankProcessesTest, AStoppedRankIsWaitedForUntilTheDeadline) {
+  if (!over_tcp()) GTEST_SKIP() << "shared memory has no connections";
+  Processes processes(over_tcp(), 2, 1 << 30, 7);
+  ASSERT_EQ(Round(*processes.comm, processes.stream, 0, Long()), absl::OkStatus());
+  processes.children.back().Stop();
+  std::vector<float> data(16 << 20);
+  processes.comm->Broadcast(data.data(), data.size() * sizeof(float), 0);
+  const absl::Status status =
+      processes.stream.Run(Deadline::After(std::chrono::seconds(13)));  // more than machines have
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
+}
+
 TEST_P(RankProcessesTest, AbortReachesOtherProcesses) {
   Processes processes(over_tcp(), 2, 1 << 30, 7);
   ASSERT_EQ(Round(*processes.comm, processes.stream, 0, Long()), absl::OkStatus());

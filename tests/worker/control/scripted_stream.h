@@ -46,22 +46,24 @@ class ScriptedStream : public ControlStream {
   void OnEpochEnded(EpochEnded callback) override { epoch_ended_ = std::move(callback); }
   void OnStepFrame(StepFrame) override {}
 
-  // A registry that runs `put` before rank 0's put returns.
+  // A registry that runs `in_put` before a put of a communicator returns.
   std::unique_ptr<transport::Rendezvous> MakeRendezvous(Epoch) override {
     class Rendezvous : public transport::MemoryRendezvous {
      public:
-      explicit Rendezvous(std::function<void()> put) : put_(std::move(put)) {}
+      explicit Rendezvous(const ScriptedStream& stream) : stream_(stream) {}
       absl::Status Put(const std::string& key, const std::string& value) override {
-        put_();
+        if (stream_.in_put && key.starts_with("communicator/")) stream_.in_put();
         return MemoryRendezvous::Put(key, value);
+      }
+      absl::StatusOr<std::string> Get(const std::string& key, Deadline deadline) override {
+        if (stream_.others_have_loaded && key.starts_with("loaded/")) return "";
+        return MemoryRendezvous::Get(key, deadline);
       }
 
      private:
-      const std::function<void()> put_;
+      const ScriptedStream& stream_;
     };
-    return std::make_unique<Rendezvous>([this] {
-      if (in_put) in_put();
-    });
+    return std::make_unique<Rendezvous>(*this);
   }
 
   void Abort(Epoch epoch, const absl::Status& reason) {
@@ -70,6 +72,7 @@ class ScriptedStream : public ControlStream {
   }
 
   std::function<void()> in_put, on_ready;
+  bool others_have_loaded = true;
   std::vector<absl::Status> failures;
   absl::Status on_failed;  // SendFailed's
   int readies = 0;
@@ -83,7 +86,7 @@ class ScriptedStream : public ControlStream {
 inline ConfigureCommand Configure(Epoch epoch, int size, int rank = 0) {
   ConfigureCommand command;
   command.epoch = epoch;
-  command.assignment = {.epoch = epoch, .rank = rank, .size = size};
+  command.assignment = {.epoch = epoch, .rank = rank, .size = size, .ranks_on_host = size};
   command.config = {.model = {.path = kModel, .spec = {.max_model_len = 64}},
                     .device = {.cpu_kernels = config::CpuKernels::kReference, .threads = 1},
                     .cache = {.block_size = 8, .num_kv_blocks = 8},

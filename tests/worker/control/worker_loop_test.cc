@@ -61,6 +61,23 @@ TEST(WorkerLoopTest, AJoinWithoutRankZeroEndsAtItsDeadline) {
   EXPECT_EQ(clock.Now() - begin, std::chrono::minutes(1));
 }
 
+// Another machine may read its part from a slow disk: that is the coordinator's to bound.
+TEST(WorkerLoopTest, OthersMayTakeLongToLoad) {
+  constexpr Epoch kEpoch{4};
+  for (const int rank : {0, 1}) {
+    ScriptedStream stream({Configure(kEpoch, 2, rank), LoadCommand{kEpoch}});
+    stream.others_have_loaded = false;
+    SimulatedClock clock;
+    const TimePoint begin = clock.Now();
+    EXPECT_FALSE(WorkerLoop(stream, {}, clock).Run().ok());
+    ASSERT_EQ(stream.failures.size(), 1u);
+    EXPECT_NE(stream.failures[0].message().find(rank == 0 ? "loaded/1" : "loaded/0"),
+              absl::string_view::npos)
+        << stream.failures[0];
+    EXPECT_EQ(clock.Now() - begin, std::chrono::hours(24));
+  }
+}
+
 TEST(WorkerLoopTest, AnAbortOfTheEpochBeforeDoesNot) {
   constexpr Epoch kEpoch{4};
   ScriptedStream stream({Configure(kEpoch, 1), LoadCommand{kEpoch}});

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/base/status.h"
+#include "common/net/stream_socket.h"
 
 namespace tandem::worker {
 namespace {
@@ -101,6 +102,11 @@ absl::Status PeerLink::CheckAborted() {
   const absl::Status status = ReadHeader(moved).status();
   left_ = absl::IsUnavailable(status) && in_header_filled_ == 0;
   return left_ ? absl::OkStatus() : status;
+}
+
+absl::Status PeerLink::CheckAnswers() const {
+  if (!net::IsUnanswered(fd())) return absl::OkStatus();
+  return Left(absl::UnavailableError("its machine does not answer"));
 }
 
 short PeerLink::events() const {

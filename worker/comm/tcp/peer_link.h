@@ -46,6 +46,8 @@ class PeerLink {
   // The reason, if an abort has come behind what was received. OK if the rank has left: that is an
   // error once something is expected of it.
   absl::Status CheckAborted();
+  // UNAVAILABLE naming the rank if its machine has not answered for a while. A call of the system.
+  absl::Status CheckAnswers() const;
   // What to wait for at the socket, as poll() has it; 0: nothing that this link is interested in.
   short events() const;
 

@@ -24,6 +24,8 @@ namespace {
 // How long a wait looks at its sockets before it parks: about as long as a message takes between
 // machines side by side.
 constexpr auto kSpin = std::chrono::microseconds(50);
+// How often a wait asks whether the others' machines answer.
+constexpr auto kCheckInterval = std::chrono::seconds(1);
 constexpr char kAnyHost[] = "[::]:0";
 constexpr char kAnyV4Host[] = "0.0.0.0:0";
 
@@ -112,6 +114,14 @@ absl::Status TcpGroup::CheckAborted() {
   return absl::OkStatus();
 }
 
+absl::Status TcpGroup::CheckOthers() {
+  TANDEM_RETURN_IF_ERROR(CheckAborted());
+  for (const auto& link : links_) {
+    if (link != nullptr) TANDEM_RETURN_IF_ERROR(link->CheckAnswers());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status TcpGroup::Pump(const CollectiveTag& tag, Deadline deadline) {
   auto parks_at = std::chrono::steady_clock::now() + kSpin;
   while (true) {
@@ -130,7 +140,7 @@ absl::Status TcpGroup::Pump(const CollectiveTag& tag, Deadline deadline) {
     if (moved) {
       parks_at = now + kSpin;
     } else if (now >= parks_at) {
-      TANDEM_RETURN_IF_ERROR(CheckAborted());
+      TANDEM_RETURN_IF_ERROR(CheckOthers());
       WaitForSockets(deadline);
     }
   }
@@ -143,8 +153,9 @@ void TcpGroup::WaitForSockets(Deadline deadline) {
     if (link == nullptr || link->events() == 0) continue;
     fds.push_back({.fd = link->fd(), .events = link->events(), .revents = 0});
   }
-  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(deadline.Left());
-  poll(fds.data(), fds.size(), static_cast<int>(std::min<int64_t>(ms.count(), 60'000)));
+  const Duration wait = std::min<Duration>(deadline.Left(), kCheckInterval);
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(wait);
+  poll(fds.data(), fds.size(), static_cast<int>(ms.count()));
 }
 
 std::string TcpGroup::Unfinished() const {

@@ -70,7 +70,10 @@ class TcpGroup {
   absl::Status Pump(const CollectiveTag& tag, Deadline deadline) TANDEM_REQUIRES(io_);
   // The reason if a rank that nothing is expected of has broken the group.
   absl::Status CheckAborted() TANDEM_REQUIRES(io_);
-  // Until a socket is ready, an abort is asked for or the deadline has passed.
+  // The same, or the error of a rank whose machine is gone.
+  absl::Status CheckOthers() TANDEM_REQUIRES(io_);
+  // Until a socket is ready, an abort is asked for, the deadline has passed or it is time to check
+  // the others.
   void WaitForSockets(Deadline deadline) TANDEM_REQUIRES(io_);
   std::string Unfinished() const TANDEM_REQUIRES(io_);
   // OK, or the reason of an abort that was asked for.
