@@ -135,15 +135,10 @@ absl::Status SetJsonSchema(const std::string& name, const Json& value, v1::Gener
   return absl::OkStatus();
 }
 
-absl::Status SetRegex(const std::string& name, const Json& value, v1::GenerateRequest& out) {
+template <std::string* (v1::SamplingParams::*text)()>
+absl::Status SetText(const std::string& name, const Json& value, v1::GenerateRequest& out) {
   if (!value.is_string()) return Wrong(name, "a string", value);
-  out.mutable_sampling()->set_regex(value.get<std::string>());
-  return absl::OkStatus();
-}
-
-absl::Status SetGrammar(const std::string& name, const Json& value, v1::GenerateRequest& out) {
-  if (!value.is_string()) return Wrong(name, "a string", value);
-  out.mutable_sampling()->set_grammar(value.get<std::string>());
+  *(out.mutable_sampling()->*text)() = value.get<std::string>();
   return absl::OkStatus();
 }
 
@@ -217,9 +212,9 @@ constexpr std::pair<const char*, Setter> kFields[] = {
     {"dry_sequence_breakers", SetTexts<&P::mutable_dry_sequence_breakers>},
     {"json_schema", SetJsonSchema},
     {"json_object", SetBool<P, Sampling, &P::set_json_object>},
-    {"regex", SetRegex},
+    {"regex", SetText<&P::mutable_regex>},
     {"choice", SetChoice},
-    {"grammar", SetGrammar},
+    {"grammar", SetText<&P::mutable_grammar>},
     {"reasoning", SetReasoning},
     {"stop", SetTexts<&P::mutable_stop>},
     {"include_stop", SetBool<P, Sampling, &P::set_include_stop>},

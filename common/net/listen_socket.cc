@@ -8,28 +8,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/address.h"
 #include "common/base/status.h"
+#include "common/net/address_list.h"
 
 namespace tandem::net {
 namespace {
-
-using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
-
-absl::StatusOr<Addresses> Resolve(const HostPort& parsed) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const int error =
-      getaddrinfo(parsed.host.c_str(), std::to_string(parsed.port).c_str(), &hints, &found);
-  if (error != 0) return absl::UnavailableError(gai_strerror(error));
-  return Addresses(found, &freeaddrinfo);
-}
 
 void SetPort(sockaddr* address, int port) {
   const auto wire = htons(static_cast<uint16_t>(port));
@@ -66,7 +52,7 @@ absl::StatusOr<ListenSocket> ListenSocket::Bind(const std::string& flag,
                                                 const std::string& address) {
   TANDEM_ASSIGN_OR_RETURN(const HostPort parsed, ParseHostPort(address));
   const std::string what = absl::StrCat(flag, ": cannot listen on ", address);
-  absl::StatusOr<Addresses> found = Resolve(parsed);
+  absl::StatusOr<AddressList> found = Resolve(parsed, AI_PASSIVE);
   if (!found.ok()) return Annotate(found.status(), what);
   ListenSocket bound;
   int port = parsed.port;

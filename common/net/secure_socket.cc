@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kKeyBytes = 32;
 constexpr char kIdentity[] = "tandem";
-// As much is encrypted before it is sent; Write takes no more while the system does not.
+// Write encrypts up to this much ahead of what the system has taken.
 constexpr size_t kUnsentBytes = 64 << 10;
 constexpr size_t kReceiveBytes = 256 << 10;
 // Of one call of the library.
@@ -57,7 +57,7 @@ SSL_CTX* MakeContext() {
   SSL_CTX_set_psk_server_callback(context, &ServerKey);
   SSL_CTX_set_num_tickets(context, 0);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  // Messages have lengths of their own, so an end without goodbye says no less.
+  // Frames carry their length, so a stream that ends without close_notify is no truncation.
   SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   return context;
@@ -151,7 +151,8 @@ absl::StatusOr<bool> SecureSocket::Handshake() {
   ERR_clear_error();
   const int result = SSL_do_handshake(ssl_.get());
   absl::Status status = result == 1 ? absl::OkStatus() : Explain(result);
-  // Without the key a server may still have shown a certificate, which nobody looks at.
+  // A server without the key can complete the handshake with a certificate, and certificates are
+  // not verified here. A session that was reused is one of the key.
   if (result == 1 && SSL_session_reused(ssl_.get()) == 0) {
     status = absl::InvalidArgumentError("TLS: the other side does not have the key");
   }

@@ -44,8 +44,8 @@ class SecureSocket {
 
   int fd() const { return fd_.get(); }
 
-  // Goes on with the handshake; true when it is over. INVALID_ARGUMENT if the other side has
-  // another key or is no such peer, UNAVAILABLE if it has left.
+  // Continues the handshake; true once it is complete. INVALID_ARGUMENT if the peer does not have
+  // the key or does not speak TLS 1.3, UNAVAILABLE if it has closed the connection.
   absl::StatusOr<bool> Handshake();
   // Takes as many of `bytes` as have room, which may be none. Flush sends the last of them.
   absl::StatusOr<size_t> Write(std::span<const std::byte> bytes);
@@ -60,7 +60,7 @@ class SecureSocket {
   // Whether the socket should be watched for room.
   bool has_unsent() const { return sent_ < unsent_.size(); }
 
-  // The other side reads what was sent, and then that this one has left.
+  // Closes the sending direction: the peer reads what was sent, and then the end of the stream.
   void ShutDown();
 
  private:

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/address.h"
 #include "common/base/status.h"
+#include "common/net/address_list.h"
 
 namespace tandem::net {
 namespace {
@@ -113,16 +114,11 @@ std::vector<std::string> ReachableAddresses(const ListenSocket& listening) {
 
 absl::StatusOr<FileDescriptor> StartConnect(const std::string& address) {
   TANDEM_ASSIGN_OR_RETURN(const HostPort parsed, ParseHostPort(address));
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const int error =
-      getaddrinfo(parsed.host.c_str(), std::to_string(parsed.port).c_str(), &hints, &found);
-  if (error != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(address, ": ", gai_strerror(error)));
+  const absl::StatusOr<AddressList> resolved = Resolve(parsed, AI_NUMERICHOST);
+  if (!resolved.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(address, ": ", resolved.status().message()));
   }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, &freeaddrinfo);
+  const addrinfo* const found = resolved->get();
   FileDescriptor fd(socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (fd.get() < 0) return absl::UnavailableError(absl::StrCat(address, ": ", strerror(errno)));
   Configure(fd.get());

@@ -42,7 +42,7 @@ bool CollectivesOverTcp(const ConfigureCommand& command) {
   return by_hosts ? !command.assignment.one_host() : transport == config::CollectiveTransport::kTcp;
 }
 
-// Other hosts have no business with ranks of one.
+// Ranks of one host need no other interface than loopback.
 std::string CollectiveListen(const WorkerOverrides& overrides, const ConfigureCommand& command) {
   if (!overrides.collective_listen.empty()) return overrides.collective_listen;
   return command.assignment.one_host() ? "127.0.0.1:0" : "";
@@ -221,7 +221,7 @@ absl::Status WorkerLoop::LoadModel() {
   return absl::OkStatus();
 }
 
-// Of a host that the coordinator may not be on.
+// For workers that may run on other hosts than the coordinator, which checks its own host only.
 absl::Status WorkerLoop::CheckMemory(const RunnerPlan& plan) const {
   const bool elsewhere = overrides_.external &&
                          config_->config.transport.step_transport == config::StepTransport::kGrpc;
@@ -232,7 +232,7 @@ absl::Status WorkerLoop::CheckMemory(const RunnerPlan& plan) const {
   }
   TANDEM_RETURN_IF_ERROR(
       CheckHostMemory(Options(), plan, config_->assignment.ranks_on_host, AvailableMemoryBytes()));
-  return AwaitOthers("fits");  // before any of them takes it
+  return AwaitOthers("fits");  // so that no rank allocates before all have checked
 }
 
 // Machines differ in speed: only when all have loaded does the communicator's time begin.

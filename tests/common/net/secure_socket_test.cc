@@ -108,7 +108,7 @@ TEST(SecureSocketTest, KeysChangeOnTheWay) {
   EXPECT_EQ(pair.other->num_rekeys(), 0);
 }
 
-// A server of TLS 1.3 without the key, but with a certificate of its own making.
+// A TLS 1.3 server with a self-signed certificate and without the key.
 class CertifiedServer {
  public:
   explicit CertifiedServer(int fd) : context_(SSL_CTX_new(TLS_server_method())) {

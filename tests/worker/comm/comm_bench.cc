@@ -16,7 +16,7 @@
 namespace tandem::worker {
 namespace {
 
-// A folder of its own for each group.
+// For the rendezvous of one group.
 std::string NewFolder() {
   std::string folder = std::filesystem::temp_directory_path() / "comm_bench.XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) std::abort();

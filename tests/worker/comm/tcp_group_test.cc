@@ -191,7 +191,7 @@ TEST(TcpGroupTest, StrangersAreLeftOutAndThePortCloses) {
   EXPECT_EQ(net::ConnectResult(Connect(address)).code(), absl::StatusCode::kUnavailable);
 }
 
-// Whoever has the key may still be none of the ranks that are missing, or mean another one.
+// The key is not enough: a hello must come from a missing higher rank and be meant for this one.
 TEST(TcpGroupTest, OnlyHigherRanksThatAreMissingAreTaken) {
   transport::MemoryRendezvous rendezvous;
   auto group = OpenGroup(0, 2, rendezvous).value();

@@ -15,10 +15,10 @@ namespace tandem::worker {
 static_assert(std::endian::native == std::endian::little, "frames are sent as they are in memory");
 
 struct FrameHeader {
-  // CollectiveKinds, and what is no part of a collective.
-  static constexpr uint32_t kHello =
-      100;  // the own rank in `root`, the one that is meant in `bytes`
-  static constexpr uint32_t kAbort = 101;  // its code in `root`; the payload is its message
+  // Beside the CollectiveKinds. A hello has the sender's rank in `root` and the rank that it wants
+  // to reach in `bytes`; an abort has its status code in `root` and its message as payload.
+  static constexpr uint32_t kHello = 100;
+  static constexpr uint32_t kAbort = 101;
 
   uint32_t kind = 0;
   uint32_t root = 0;

@@ -25,12 +25,12 @@ constexpr int kAcceptedAtOnce = 64;
 
 // A connection that is not a link yet.
 struct Attempt {
-  int rank = -1;                              // that it goes to; -1: accepted
-  std::string address;                        // likewise
-  net::FileDescriptor connecting;             // until it stands
+  int rank = -1;                              // of the peer to reach; -1: accepted, not known yet
+  std::string address;                        // to reach it; empty if accepted
+  net::FileDescriptor connecting;             // until TCP is connected
   std::unique_ptr<net::SecureSocket> socket;  // from then on
   bool said_hello = false;
-  FrameHeader hello;  // what came of the other side's
+  FrameHeader hello;  // the peer's, of which hello_bytes have come
   size_t hello_bytes = 0;
 
   int fd() const { return socket == nullptr ? connecting.get() : socket->fd(); }

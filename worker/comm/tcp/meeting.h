@@ -1,7 +1,7 @@
 // How ranks of several hosts connect: one connection per pair, from the higher rank to the lower.
 //
 // A host has several addresses, of which others may reach some: all are tried at once, and the
-// first that shows the group's key is taken.
+// first connection on which both sides have the group's key and name each other is kept.
 #ifndef TANDEM_WORKER_COMM_TCP_MEETING_H_
 #define TANDEM_WORKER_COMM_TCP_MEETING_H_
 

@@ -76,7 +76,8 @@ absl::Status PeerLink::ProgressReceive(bool& moved) {
   return absl::OkStatus();
 }
 
-// Whoever has broken the group says why behind what it had sent.
+// A rank that breaks the group sends the reason after the frames that it had sent before: frames up
+// to there are skipped.
 absl::Status PeerLink::Mismatch() {
   const absl::Status mismatch =
       TagMismatch(ranks_.own, in_tag_, absl::StrCat("rank ", ranks_.peer), in_header_.tag());

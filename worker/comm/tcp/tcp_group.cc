@@ -101,7 +101,7 @@ absl::Status TcpGroup::ExchangeAll(const CollectiveTag& tag, std::span<const Out
   for (const Outgoing& out : outgoing) links_[out.rank]->Send(tag, out.bytes);
   for (const Incoming& in : incoming) links_[in.rank]->Receive(tag, in.bytes);
   if (absl::Status status = Pump(tag, deadline); !status.ok()) return Break(status);
-  // Whoever breaks the group says so behind what it has sent.
+  // A rank that has broken the group sent its reason after its part of this exchange.
   const absl::Status aborted = CheckAborted();
   return aborted.ok() ? aborted : Break(aborted);
 }
