@@ -38,6 +38,11 @@ struct DeviceConfig {
   bool enforce_eager = false;
   bool strict = true;
 
+  // Whether workers hold the weights in memory of their own, beside the mapped file.
+  bool copies_weights() const {
+    return device == Device::kCpu && repack_weights && cpu_kernels != CpuKernels::kReference;
+  }
+
   void ForEach(FieldList& visit) {
     visit.BeginSection("Device");
     visit(device, {.flag = "--device", .help = "cpu, or cuda: one GPU per worker", .reload = true});

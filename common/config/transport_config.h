@@ -35,7 +35,7 @@ struct TransportConfig {
   ByteSize max_result_bytes{8 << 20};
 
   void ForEach(FieldList& visit) {
-    visit.BeginSection("Step transport");
+    visit.BeginSection("Transport");
     visit(step_transport,
           {.flag = "--step-transport", .help = "shared memory, or the gRPC control stream"});
     visit(collective_transport,

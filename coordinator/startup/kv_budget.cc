@@ -31,9 +31,7 @@ absl::StatusOr<std::vector<model::ShardPlan>> ShardPlans(const model::ModelSpec&
 // What the workers' copies of the weights leave of `available_bytes`.
 absl::StatusOr<uint64_t> WithoutWeights(const config::DeviceConfig& device, uint64_t model_bytes,
                                         uint64_t available_bytes) {
-  if (!device.repack_weights || device.cpu_kernels == config::CpuKernels::kReference) {
-    return available_bytes;
-  }
+  if (!device.copies_weights()) return available_bytes;
   if (model_bytes > available_bytes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the weights need ", model::HumanBytes(model_bytes),

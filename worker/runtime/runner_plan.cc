@@ -91,8 +91,7 @@ absl::Status SizeKvCache(const RunnerOptions& options, RunnerPlan& plan) {
 
 absl::Status CheckHostMemory(const RunnerOptions& options, const RunnerPlan& plan, int ranks,
                              uint64_t available_bytes) {
-  const config::DeviceConfig& device = options.config.device;
-  const bool copies = device.repack_weights && device.cpu_kernels != config::CpuKernels::kReference;
+  const bool copies = options.config.device.copies_weights();
   RunnerPlan in_memory = plan;
   if (!copies) in_memory.weights_bytes = 0;
   if (in_memory.total_bytes() <= available_bytes / static_cast<uint64_t>(ranks)) {
