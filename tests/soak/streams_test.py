@@ -1,6 +1,6 @@
 """2,000 streams at once, of which a quarter is cancelled and a tenth reads slowly: nothing is lost, and nothing grows.
 
-SOAK_SECONDS=600 is the long run. What it prints is for docs/performance.md; times are not judged.
+SOAK_SECONDS=600 is the long run. What it prints is for docs/performance/servers.md; times are not judged.
 """
 
 import asyncio
