@@ -7,6 +7,8 @@ import time
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -16,7 +18,7 @@ from gateway.admission import Admission
 from gateway.backend import Coordinator
 from gateway.config import Config
 from gateway.errors import ApiError
-from gateway.fleet import Fleet
+from gateway.fleet import Fleet, unknown_model
 from gateway.http import endpoint, guarded
 from gateway.parent_reports import SERVES, report
 from gateway.responses import Json
@@ -32,6 +34,14 @@ _POSTS = {
     "/tokenize": tokens.tokenize,
     "/detokenize": tokens.detokenize,
 }
+
+
+def _for_browsers(origins: list[str]) -> list[Middleware]:
+    """Pages of other origins may use the API only if a header says so (https://fetch.spec.whatwg.org/#http-cors-protocol)."""
+    if not origins:
+        return []
+    return [Middleware(CORSMiddleware, allow_origins=origins, allow_methods=("GET", "POST"), allow_headers=("*",),
+                       expose_headers=("retry-after", "x-request-id"))]
 
 
 async def _report_serving(config: Config, fleet: Fleet) -> None:
@@ -59,12 +69,21 @@ def make_app(config: Config) -> Starlette:
         await service.templates.close()
         await service.fleet.close()
 
+    def models_of(request: Request) -> list[dict]:
+        return [{"id": id, "object": "model", "created": started, "owned_by": "tandem",
+                 "root": model.id, "parent": parent, "max_model_len": model.max_model_len}
+                for model in request.app.state.service.fleet.models()
+                for id, parent in ((model.id, None), *((one, model.id) for one in model.adapters))]
+
     async def models(request: Request) -> Response:
-        return Json({"object": "list", "data": [
-            {"id": id, "object": "model", "created": started, "owned_by": "tandem",
-             "root": model.id, "parent": parent, "max_model_len": model.max_model_len}
-            for model in request.app.state.service.fleet.models()
-            for id, parent in ((model.id, None), *((one, model.id) for one in model.adapters))]})
+        return Json({"object": "list", "data": models_of(request)})
+
+    async def model(request: Request) -> Response:
+        found, id = models_of(request), request.path_params["id"]
+        for one in found:
+            if one["id"] == id:
+                return Json(one)
+        raise unknown_model(id, [one["id"] for one in found])
 
     async def health(request: Request) -> Response:
         return Response(status_code=200 if request.app.state.service.fleet.serving else 503)
@@ -84,10 +103,14 @@ def make_app(config: Config) -> Starlette:
                                   request.app.state.admission.check)(request)
         return respond
 
-    async def guarded_models(request: Request) -> Response:
-        return await guarded(models, request.app.state.admission.check)(request)
+    def get(answer):
+        async def respond(request: Request) -> Response:
+            return await guarded(answer, request.app.state.admission.check)(request)
+        return respond
 
     return Starlette(
-        routes=[Route("/v1/models", guarded_models), Route("/health", health), Route("/version", version),
+        middleware=_for_browsers(config.allowed_origins),
+        routes=[Route("/v1/models", get(models)), Route("/v1/models/{id:path}", get(model)),
+                Route("/health", health), Route("/version", version),
                 *(Route(path, post(answer), methods=["POST"]) for path, answer in _POSTS.items())],
         exception_handlers={HTTPException: http_error}, lifespan=lifespan)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from starlette.responses import Response
 
-from gateway import chat_prompt, chat_request, response_output, response_request, sampling
+from gateway import chat_prompt, chat_request, conversation, response_output, response_request, sampling
 from gateway.answer_layout import AnswerLayout
 from gateway.answer_reader import AnswerReader
 from gateway.chat_answer import ChatForm
@@ -32,6 +32,8 @@ async def answer_response(service: Service, body: object) -> Response:
 async def _generate(service: Service, request: ChatRequest, id: str, make_form: MakeForm) -> Response:
     served = service.fleet.pick(request.model)
     model = served.coordinator.model
+    if conversation.takes_one_call(model.chat_template):
+        request.allow_one_call()
     layout = AnswerLayout(service.config, model, request)
     variables = chat_prompt.with_effort(request.template_variables, request.reasoning_effort,
                                         model.chat_template)

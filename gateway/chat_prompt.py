@@ -1,7 +1,9 @@
 """Messages and tools to a prompt, by the model's chat template."""
 
+from gateway import conversation
 from gateway.backend import Model
 from gateway.errors import bad_request
+from gateway.reasoning import markers_of_template
 from gateway.template_pool import TemplatePool
 
 _OURS = ("messages", "tools", "documents", "add_generation_prompt", "bos_token", "eos_token")
@@ -19,7 +21,7 @@ async def render(pool: TemplatePool, model: Model, messages: list[dict], tools: 
                               "chat_template_kwargs")
     return await pool.render(model.chat_template, {
         **more,
-        "messages": _roles(messages, model.chat_template),
+        "messages": conversation.adapted(messages, model.chat_template),
         "tools": tools or None,
         "documents": None,
         "add_generation_prompt": add_generation_prompt,
@@ -29,19 +31,16 @@ async def render(pool: TemplatePool, model: Model, messages: list[dict], tools: 
 
 
 def with_effort(variables: dict, effort: str | None, template: str) -> dict:
-    """`reasoning_effort` as the template's own variable for it; what the request sets itself wins."""
+    """`reasoning_effort` by the template's own variables; what the request sets itself wins. An effort is a hint,
+    but none is not."""
     if effort is None:
         return variables
-    if effort == "none" and "enable_thinking" in template:
-        return {"enable_thinking": False, **variables}
-    if "reasoning_effort" in template:
+    none = effort == "none"
+    if "reasoning_effort" in template and not (none and "enable_thinking" in template):
         return {"reasoning_effort": effort, **variables}
-    raise bad_request(f"this model's chat template has no variable for reasoning_effort {effort[:20]!r}",
-                      "reasoning_effort")
-
-
-def _roles(messages: list[dict], template: str) -> list[dict]:
-    """OpenAI's "developer" is "system" to templates that do not know it."""
-    if "developer" in template:
-        return messages
-    return [{**one, "role": "system"} if one["role"] == "developer" else one for one in messages]
+    if "enable_thinking" in template:
+        return {"enable_thinking": not none, **variables}
+    if none and markers_of_template(template):
+        raise bad_request("this model's chat template cannot leave thoughts out: it has no variable for "
+                          "reasoning_effort 'none'", "reasoning_effort")
+    return variables

@@ -30,6 +30,12 @@ class ChatRequest:
     reasoning_effort: str | None
     forced: ForcedCalls | None = None
 
+    def allow_one_call(self) -> None:
+        """As parallel_tool_calls: false does."""
+        self.one_call = True
+        if self.forced:
+            force(self.forced, self.tools, self.one_call, self.params)
+
 
 def read(body: object) -> ChatRequest:
     fields = Fields(body)
@@ -98,8 +104,7 @@ def _message(value: object, where: str) -> dict:
     """Content becomes one string, a call's arguments an object, thoughts have each name that templates
     use; other keys are the template's."""
     fields = Fields(value, where)
-    if not fields.text("role"):
-        raise fields.error("role", "is missing")
+    fields.needed_text("role")
     message = {**value, "content": read_text(fields, "content", _text_of)}
     calls = fields.array("tool_calls")
     if calls:
@@ -123,15 +128,17 @@ def _past_call(value: object, where: str) -> dict:
     function = call.fields("function")
     if function is None or not function.text("name"):
         raise call.error("function", "must be an object with a name")
-    arguments = function.take("arguments")
-    if isinstance(arguments, str):
+    return {**value, "function": {**call.take("function"), "arguments": _arguments(function.take("arguments"))}}
+
+
+def _arguments(value: object) -> dict:
+    """An object, as templates need it; none of what is no object: max_tokens may have cut it."""
+    if isinstance(value, str):
         try:
-            arguments = json.loads(arguments or "{}")
+            value = json.loads(value)
         except (ValueError, RecursionError):
-            arguments = None
-    if not isinstance(arguments, dict):
-        raise function.error("arguments", "must be a JSON object as text")
-    return {**value, "function": {**call.take("function"), "arguments": arguments}}
+            return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _read_tools(fields: Fields) -> list[dict]:

@@ -16,6 +16,7 @@ from gateway.version import VERSION
 class Config:
     servers: list[str]
     listen: tuple[str, int]
+    allowed_origins: list[str]
     served_model_name: str | None
     chat_template: str | None  # text
     tool_parser: str | None
@@ -51,7 +52,7 @@ def parse(arguments: list[str]) -> Config:
             read_access(parser, found, found.server or [], "server-", forwards=True),
             parent_token=read_token(parser, "--parent-token-file", found.parent_token_file)),
         certificates=_certificates(parser, found),
-        servers=found.server or ["127.0.0.1:50051"], listen=found.listen,
+        servers=found.server or ["127.0.0.1:50051"], listen=found.listen, allowed_origins=found.allowed_origin or [],
         served_model_name=found.served_model_name, chat_template=template,
         tool_parser=found.tool_parser, reasoning_parser=found.reasoning_parser, max_body_bytes=found.max_body_bytes,
         max_requests=found.max_requests, request_timeout_s=found.request_timeout,
@@ -102,6 +103,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--tls-client-ca", metavar="FILE",
         help="PEM file with authorities: clients must have a certificate of one of them")
     add_connection_flags(parser, "server-")
+    add("--allowed-origin", action="append", metavar="ORIGIN",
+        help="a site whose pages may use the HTTP API from a browser, as https://chat.example.org (none); may be "
+             "repeated; *: any site")
     add("--served-model-name", help="the model's name for clients (the file's)")
     add("--chat-template", metavar="FILE", help="a Jinja template instead of the model's")
     add("--tool-parser", choices=sorted(PARSERS),

@@ -73,6 +73,10 @@ _BY_GRPC = {
     grpc.StatusCode.DEADLINE_EXCEEDED: (504, "server_error", "timeout"),
 }
 
+# The coordinator's words (coordinator/scheduler/admission.cc). Clients know a conversation that is too long, which
+# they shorten, by OpenAI's code and words.
+_TOO_LONG = re.compile(r" exceeds? the context of (?P<context>\d+) tokens| needs? \d+ KV blocks")
+
 
 def as_api_error(error: Exception) -> ApiError:
     if isinstance(error, ApiError):
@@ -86,6 +90,10 @@ def as_api_error(error: Exception) -> ApiError:
 def from_grpc(error: grpc.aio.AioRpcError) -> ApiError:
     status, kind, code = _BY_GRPC.get(error.code(), (500, "server_error", "internal"))
     message = error.details() or error.code().name
+    if status == 400 and (too_long := _TOO_LONG.search(message)):
+        code = "context_length_exceeded"
+        if limit := too_long.group("context"):
+            message = f"This model's maximum context length is {limit} tokens: {message}"
     field = re.match(r"sampling\.(\w+)", message)  # the coordinator's names are the API's
     return ApiError(status, message, kind=kind, code=code, param=field and field.group(1),
                     retry_after_s=_retry_after_s(error))

@@ -32,6 +32,10 @@ class Fields:
             raise self.error(name, f"must be {wanted}, it is {_kind(value)}")
         return value
 
+    def path(self, name: str) -> str:
+        """Of a field, from the body on."""
+        return self._where + name
+
     def error(self, name: str, problem: str):
         return bad_request(f"{self._where}{name} {problem}", param=self._where + name)
 
@@ -41,6 +45,13 @@ class Fields:
 
     def text(self, name: str) -> str | None:
         return self._typed(name, (str,), "a string")
+
+    def needed_text(self, name: str) -> str:
+        """One that is there and not empty."""
+        value = self.text(name)
+        if not value:
+            raise self.error(name, "is missing")
+        return value
 
     def number(self, name: str) -> float | None:
         value = self._typed(name, (int, float), "a number")

@@ -24,11 +24,13 @@ def _resolve(known: list[Model], name: str) -> tuple[str, str]:
         raise ApiError(400, f"several models have an adapter '{name[:100]}': "
                        + ", ".join(f"'{one}'" for one in having), param="model")
     if not having:
-        names = [each for one in known for each in (one.id, *one.adapters)]
-        raise ApiError(404, f"the model '{name[:100]}' does not exist; served: "
-                       + ", ".join(f"'{each}'" for each in names), param="model",
-                       code="model_not_found")
+        raise unknown_model(name, [each for one in known for each in (one.id, *one.adapters)])
     return having[0], name
+
+
+def unknown_model(name: str, served: list[str]) -> ApiError:
+    return ApiError(404, f"the model '{name[:100]}' does not exist; served: "
+                    + ", ".join(f"'{each}'" for each in served), param="model", code="model_not_found")
 
 
 class Fleet:

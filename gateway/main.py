@@ -19,6 +19,7 @@ from gateway.parent_reports import LISTENS, report
 from gateway.tracing import JsonFormatter
 
 _BACKLOG = 2048
+_KEEP_ALIVE_S = 120  # longer than clients and proxies keep an idle connection, which then close it
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
@@ -71,7 +72,7 @@ def _serve(config: Config) -> None:
     server = _Server(
         uvicorn.Config(make_app(config), http="httptools", loop="uvloop", ws="none",
                        log_config=None, access_log=False, server_header=False, lifespan="on",
-                       backlog=_BACKLOG), address, config.drain_timeout_s,
+                       backlog=_BACKLOG, timeout_keep_alive=_KEEP_ALIVE_S), address, config.drain_timeout_s,
         functools.partial(_tell_parent, config.parent_reports_file) if config.parent_pid else _print_ready,
         config.certificates and config.certificates.context)
     server.run(sockets=[listener])

@@ -1,7 +1,5 @@
 """Tool calls as Mistral's models write them."""
 
-import uuid
-
 from gateway.tool_calls import (MAX_CALL_CHARS, ToolCall, make_call, split_at_marker,
                                 take_json)
 
@@ -39,17 +37,12 @@ class MistralParser:
             taken = take_json(text)
             if taken is None or not isinstance(taken[0], list):
                 return None
-            calls = [make_call(one, _short_id()) for one in taken[0]]
+            calls = [make_call(one) for one in taken[0]]
             return None if None in calls or not calls else (calls, taken[1])
         name, brace, _ = text.partition("{")
         name = name.split("[", 1)[0].strip()  # [CALL_ID]..., [ARGS]
         taken = take_json(text[text.find("{"):]) if brace and name else None
         if taken is None:
             return None
-        call = make_call({"name": name, "arguments": taken[0]}, _short_id())
+        call = make_call({"name": name, "arguments": taken[0]})
         return None if call is None else ([call], taken[1])
-
-
-def _short_id() -> str:
-    """Mistral's templates take ids of nine letters and digits only."""
-    return uuid.uuid4().hex[:9]

@@ -23,7 +23,7 @@ class ResponseForm:
         self._created = int(time.time())
         self._echo = request.echo
         self._choice = Choice(request.chat, reader)
-        self._output = ResponseOutput()
+        self._output = ResponseOutput(request.tools)
         self._num_events = 0
 
     def whole(self, answers: list[Answer], _pieces) -> dict:

@@ -1,9 +1,8 @@
 """The input of /v1/responses: items of a conversation, as messages of a chat."""
 
-import json
-
 from gateway.chat_request import MAX_MESSAGES
 from gateway.fields import Fields
+from gateway.response_tools import name_in_chat
 from gateway.text_parts import read_text
 
 # Parts of a content that are text.
@@ -81,29 +80,14 @@ def _add_item(conversation: _Conversation, item: Fields) -> None:
         if text := _text(item, "content") or _text(item, "summary"):
             conversation.add_thoughts(text)
     elif kind == "function_call":
-        conversation.add_call({"id": _needed(item, "call_id"), "type": "function", "function": {
-            "name": _needed(item, "name"), "arguments": _arguments(item)}})
+        conversation.add_call({"id": item.needed_text("call_id"), "type": "function", "function": {
+            "name": name_in_chat(item.text("namespace") or "", item.needed_text("name")),
+            "arguments": item.text("arguments")}})
     elif kind == "function_call_output":
-        conversation.add_output(_needed(item, "call_id"), _text(item, "output"))
+        conversation.add_output(item.needed_text("call_id"), _text(item, "output"))
     else:
         raise item.error("type", 'must be "message", "reasoning", "function_call" or '
                          '"function_call_output"')
-
-
-def _arguments(item: Fields) -> str:
-    """An object, as templates need it; none of what is no object: max_output_tokens may have cut it."""
-    text = item.text("arguments") or ""
-    try:
-        return text if isinstance(json.loads(text), dict) else "{}"
-    except (ValueError, RecursionError):
-        return "{}"
-
-
-def _needed(item: Fields, name: str) -> str:
-    value = item.text(name)
-    if not value:
-        raise item.error(name, "is missing")
-    return value
 
 
 def _text(item: Fields, name: str) -> str:

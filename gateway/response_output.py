@@ -4,6 +4,7 @@ import uuid
 
 from gateway.choice import Added
 from gateway.forced_calls import CallPart
+from gateway.response_tools import ResponseTools
 
 Event = dict
 
@@ -11,7 +12,8 @@ Event = dict
 class ResponseOutput:
     """`items`: those so far, the last of which may be open."""
 
-    def __init__(self):
+    def __init__(self, tools: ResponseTools):
+        self._tools = tools
         self.items: list[dict] = []
         self._is_open = False
         self._pieces: list[str] = []  # of the open item's text or arguments
@@ -63,7 +65,7 @@ class ResponseOutput:
         events = []
         if call.id is not None:
             events += self._open({"id": new_id("fc"), "type": "function_call", "call_id": call.id,
-                                  "name": call.name, "arguments": ""})
+                                  **self._tools.parts_of(call.name), "arguments": ""})
         if call.arguments:
             self._pieces.append(call.arguments)
             events.append(self._event("response.function_call_arguments.delta", delta=call.arguments))

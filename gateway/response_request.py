@@ -10,6 +10,7 @@ from gateway.chat_request import ChatRequest
 from gateway.errors import ApiError, bad_request
 from gateway.fields import Fields
 from gateway.response_items import messages_of
+from gateway.response_tools import ResponseTools, name_in_chat
 
 # What a chat names otherwise, or cannot be asked for here.
 _OF_CHATS = ("messages", "n", "max_tokens", "max_completion_tokens", "response_format",
@@ -17,13 +18,14 @@ _OF_CHATS = ("messages", "n", "max_tokens", "max_completion_tokens", "response_f
 # A chat's names, and what is meant.
 _NAMES = {"response_format.json_schema": "text.format", "response_format": "text.format",
           "tool_choice.function": "tool_choice", "max_completion_tokens": "max_output_tokens"}
-# They say what a response has beside its items, of which there is nothing here, or how it is shown.
-_IGNORED = ("include", "max_tool_calls", "prompt_cache_options", "store")
+# They say who asks, what a response has beside its items, of which there is nothing here, or how it is shown.
+_IGNORED = ("access_programs", "client_metadata", "include", "max_tool_calls", "prompt_cache_options", "store")
 
 
 @dataclasses.dataclass
 class ResponseRequest:
     chat: ChatRequest
+    tools: ResponseTools
     echo: dict  # what a response repeats of its request
 
 
@@ -38,8 +40,9 @@ def read(body: object) -> ResponseRequest:
     fields.only("truncation", "disabled")
     fields.only("top_logprobs", 0)
     fields.ignore(_IGNORED)
+    tools = ResponseTools(fields)
     chat = {
-        "messages": messages_of(fields), "tools": _tools(fields), "tool_choice": _tool_choice(fields),
+        "messages": messages_of(fields), "tools": tools.chat, "tool_choice": _tool_choice(fields),
         "max_completion_tokens": fields.integer("max_output_tokens", least=1),
         "response_format": _format(fields), "reasoning_effort": _effort(fields)}
     if (options := fields.fields("stream_options")) is not None:
@@ -49,7 +52,7 @@ def read(body: object) -> ResponseRequest:
         request = chat_request.read({**fields.unread(), **chat})
     except ApiError as error:
         raise _renamed(error) from None
-    return ResponseRequest(request, _echo(body, request))
+    return ResponseRequest(request, tools, _echo(body, request))
 
 
 def _renamed(error: ApiError) -> ApiError:
@@ -61,24 +64,13 @@ def _renamed(error: ApiError) -> ApiError:
     return error
 
 
-def _tools(fields: Fields) -> list[dict]:
-    tools = []
-    for i, tool in enumerate(fields.array("tools") or []):
-        entry = Fields(tool, f"tools[{i}].")
-        if entry.text("type") != "function":
-            raise entry.error("type", 'must be "function": this server has no tools of its own')
-        if not entry.text("name"):
-            raise entry.error("name", "is missing")
-        tools.append({"type": "function", "function": {
-            key: tool[key] for key in ("name", "description", "parameters", "strict")
-            if tool.get(key) is not None}})
-    return tools
-
-
 def _tool_choice(fields: Fields) -> str | dict | None:
     choice = fields.take("tool_choice")
     if isinstance(choice, dict) and choice.get("type") == "function":
-        return {"type": "function", "function": {"name": choice.get("name")}}
+        name = choice.get("name")
+        if isinstance(name, str) and isinstance(choice.get("namespace"), str):
+            name = name_in_chat(choice["namespace"], name)
+        return {"type": "function", "function": {"name": name}}
     return choice
 
 

@@ -1,6 +1,7 @@
 """Responses: JSON, and bodies that are sent while they are made."""
 
 import asyncio
+import contextlib
 import json
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -11,6 +12,8 @@ from gateway.errors import ApiError, as_api_error
 
 _LOG = logging.getLogger("gateway")
 _SEND_TIMEOUT_S = 60
+_PING_S = 15  # proxies take a connection for dead after a minute without a byte
+_PING = b": ping\n\n"  # a comment
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 _LONG = 256  # elements of a list that are encoded at once, with the interpreter held
 DONE = "data: [DONE]\n\n"  # OpenAI's older endpoints end a stream with it
@@ -90,31 +93,53 @@ class Streamed(Response):
 class EventStream(Streamed):
     """Server-sent events, each a `data:` line of JSON, then `end`.
 
-    An error in the middle is an event, as `failed` has it, and ends the stream without `end`.
+    An error in the middle is an event, as `failed` has it, and ends the stream without `end`. While none comes
+    there is a comment every `ping_s`.
     """
 
     def __init__(self, events: AsyncIterator[list[dict]], close: Callable[[], None],
                  headers: dict[str, str], failed: Callable[[ApiError], dict] = ApiError.body,
-                 end: str = DONE):
+                 end: str = DONE, ping_s: float = _PING_S):
         super().__init__("text/event-stream", {"cache-control": "no-cache", **headers})
         self._events = events
         self._failed = failed
         self._end = end
+        self._ping_s = ping_s
+        self._sent_at = 0.0
         self.call_at_end(close)
 
     async def _send_body(self, send) -> None:
+        pinging = asyncio.create_task(self._send_pings(send))
+        try:
+            end = await self._send_events(send)
+        finally:
+            pinging.cancel()
+        await send({"type": "http.response.body", "body": end.encode()})
+
+    async def _send_events(self, send) -> str:
+        """Returns what ends the stream."""
         try:
             async for events in self._events:
                 data = "".join([_event(one) for one in events])
+                self._sent_at = asyncio.get_running_loop().time()
                 await _push(send, data.encode())
-            end = self._end
+            return self._end
         except _NotRead:
             raise
         except Exception as error:
             api_error = as_api_error(error)
             _LOG.info("a stream ended with %d", api_error.status)
-            end = _event(self._failed(api_error))
-        await send({"type": "http.response.body", "body": end.encode()})
+            return _event(self._failed(api_error))
+
+    async def _send_pings(self, send) -> None:
+        loop = asyncio.get_running_loop()
+        self._sent_at = loop.time()
+        with contextlib.suppress(_NotRead):  # then events are not read either
+            while True:
+                await asyncio.sleep(max(self._sent_at + self._ping_s - loop.time(), 0))
+                if loop.time() >= self._sent_at + self._ping_s:
+                    self._sent_at = loop.time()
+                    await _push(send, _PING)
 
 
 def _event(value: dict) -> str:

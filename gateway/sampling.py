@@ -107,6 +107,6 @@ def read_stream(fields: Fields) -> tuple[bool, bool]:
     if not stream:
         raise fields.error("stream_options", "needs stream to be true")
     include_usage = options.boolean("include_usage")
-    options.ignore(("include_obfuscation",))
+    options.ignore(("continuous_usage_stats", "include_obfuscation"))
     options.refuse_others()
     return stream, include_usage

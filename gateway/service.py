@@ -21,6 +21,8 @@ from gateway.template_pool import TemplatePool
 from tandem.v1 import generation_pb2 as api
 
 
+# A stream begins then, if no message has come: clients and proxies wait so long for headers alone, not for a body.
+_STATUS_AFTER_S = 10
 _MANY = 500  # entries of log-probabilities, up to 21 tokens each
 
 
@@ -81,8 +83,12 @@ async def respond(service: Service, coordinator: Coordinator, id: str,
             body = await _on_a_thread(lambda: "".join(json_pieces(form.whole(answers, pieces))).encode())
             return Response(body, headers=headers, media_type=Json.media_type)
         messages = generation.messages()
-        # An error before the first message is the response's status.
-        first = await anext(messages)
+        first = asyncio.ensure_future(anext(messages))
+        closing.callback(first.cancel)
+        # An error that comes before is the response's status.
+        await asyncio.wait((first,), timeout=_STATUS_AFTER_S)
+        if first.done():
+            first.result()
         events = _events(coordinator, first, messages, form, more_ids)
         closing.pop_all()  # the stream does it at its end
         return EventStream(events, generation.close, headers, form.failed, form.end)
@@ -103,9 +109,9 @@ async def _on_a_thread(work: Callable[[], bytes]) -> bytes:
         raise
 
 
-async def _events(coordinator: Coordinator, first, messages, form: Form, more_ids: set[int]):
+async def _events(coordinator: Coordinator, first: asyncio.Future, messages, form: Form, more_ids: set[int]):
     """Lists of chunks."""
-    yield form.first_chunks() + await _chunks(coordinator, *first, form, more_ids)
+    yield form.first_chunks() + await _chunks(coordinator, *await first, form, more_ids)
     async for index, message in messages:
         if chunks := await _chunks(coordinator, index, message, form, more_ids):
             yield chunks

@@ -48,7 +48,7 @@ PARSERS: dict[str, Callable[[list[dict]], ToolParser]] = {
     "hermes": HermesParser,
     "kimi_k2": KimiK2Parser,
     "lfm2": Lfm2Parser,
-    "llama3_json": lambda _: LlamaParser(),
+    "llama3_json": LlamaParser,
     "minimax_m2": MinimaxM2Parser,
     "mistral": lambda _: MistralParser(),
     "qwen3_xml": Qwen3XmlParser,

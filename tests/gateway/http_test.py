@@ -75,6 +75,10 @@ class HttpTest(unittest.TestCase):
         status, _, models = programs.call(self.gateway.address, "/v1/models")
         self.assertEqual((status, models["data"][0]["id"], models["data"][0]["max_model_len"]),
                          (200, "Tandem demo", 1024))
+        [model] = models["data"]
+        self.assertEqual(programs.call(self.gateway.address, "/v1/models/Tandem%20demo")[::2], (200, model))
+        status, _, none = programs.call(self.gateway.address, "/v1/models/a/b")
+        self.assertEqual((status, none["error"]["code"]), (404, "model_not_found"))
         status, _, version = programs.call(self.gateway.address, "/version")
         self.assertEqual((status, list(version)), (200, ["version"]))
 
@@ -194,7 +198,9 @@ class HttpTest(unittest.TestCase):
                          type="invalid_request_error")
         self.check_error(path, {**STORY, "model": "none"}, 404, "'none' does not exist",
                          param="model", code="model_not_found")
-        self.check_error(path, {**STORY, "prompt": "a " * 3000}, 400, "1024")
+        self.check_error(path, {**STORY, "prompt": "a " * 3000}, 400,
+                         "^This model's maximum context length is 1024 tokens: prompt of 300. tokens and max_tokens 20 exceed",
+                         code="context_length_exceeded")
         self.check_error(path, {**STORY, "prompt": "a" * 4200000}, 413, "a prompt has 4200000 bytes")
         self.check_error(path, {**STORY, "prompt": "a" * 300000, "n": 128}, 413,
                          "the prompts of all choices have 38400000 bytes")
@@ -218,6 +224,20 @@ class HttpTest(unittest.TestCase):
             with self.subTest(body=body[:40]):
                 self.check_error(path, body, 400, pattern)
         self.check_error(path, b" " * (9 << 20), 413, "more than 8388608 bytes")
+
+    def test_browsers_may_use_it_if_their_page_is_allowed(self):
+        asked = {"Origin": "https://a.example", "Access-Control-Request-Method": "POST",
+                 "Access-Control-Request-Headers": "authorization,content-type"}
+        status, headers, _ = programs.call(self.gateway.address, "/v1/completions", method="OPTIONS", headers=asked)
+        self.assertEqual((status, headers["access-control-allow-origin"]), (405, None))
+        gateway = programs.start_gateway("--server", self.coordinator.address, "--allowed-origin", "https://a.example")
+        self.addCleanup(gateway.kill)
+        status, headers, _ = programs.call(gateway.address, "/v1/completions", method="OPTIONS", headers=asked)
+        self.assertEqual((status, headers["access-control-allow-origin"]), (200, "https://a.example"))
+        self.assertIn("authorization", headers["access-control-allow-headers"])
+        for origin, allowed in (("https://a.example", "https://a.example"), ("https://b.example", None)):
+            _, headers, _ = programs.call(gateway.address, "/v1/models", headers={"Origin": origin})
+            self.assertEqual(headers["access-control-allow-origin"], allowed)
 
     def test_a_client_that_goes_frees_its_request(self):
         for stream in (True, False):

@@ -181,12 +181,13 @@ class RequestTest(unittest.TestCase):
                 (GPT_OSS, "low", {"reasoning_effort": "high"}, {"reasoning_effort": "high"}),
                 (QWEN, "none", {}, {"enable_thinking": False}),
                 (QWEN + GPT_OSS, "none", {}, {"enable_thinking": False}),
-                (QWEN + GPT_OSS, "low", {}, {"reasoning_effort": "low"})):
+                (QWEN + GPT_OSS, "low", {}, {"reasoning_effort": "low"}), (QWEN, "low", {}, {"enable_thinking": True}),
+                (QWEN, "low", {"enable_thinking": False}, {"enable_thinking": False}),
+                ("<think>", "low", {"a": 1}, {"a": 1}), ("", "high", {}, {}), ("", "none", {}, {})):
             self.assertEqual(chat_prompt.with_effort(variables, effort, template), expected)
-        for template, effort in ((QWEN, "low"), ("", "none")):
-            with self.assertRaises(ApiError) as caught:
-                chat_prompt.with_effort({}, effort, template)
-            self.assertEqual((caught.exception.status, caught.exception.param), (400, "reasoning_effort"))
+        with self.assertRaises(ApiError) as caught:
+            chat_prompt.with_effort({}, "none", "<think>")
+        self.assertEqual((caught.exception.status, caught.exception.param), (400, "reasoning_effort"))
 
     def test_past_thoughts_have_every_name(self):
         def past(**fields):

@@ -193,6 +193,20 @@ class RequestTest(unittest.TestCase):
         self.assertEqual(messages[1]["content"], "")
         self.assertEqual(messages[1]["tool_calls"][0]["function"]["arguments"], {"x": 1})
 
+    def test_a_past_call_that_was_cut_has_no_arguments(self):
+        for arguments in ('{"city": "Z', "null", "[1]", "", None, 5):
+            calls = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": arguments}}]
+            [message] = chat_request.read({"messages": [{"role": "assistant", "tool_calls": calls}]}).messages
+            self.assertEqual(message["tool_calls"][0]["function"]["arguments"], {}, arguments)
+
+    def test_one_call_if_the_model_has_no_more(self):
+        request = chat_request.read({"messages": [{"role": "user", "content": "x"}], "tool_choice": "required",
+                                     "tools": [{"type": "function", "function": {"name": "f"}}]})
+        self.assertNotIn("maxItems", request.params.json_schema)
+        request.allow_one_call()
+        self.assertTrue(request.one_call)
+        self.assertIn('"maxItems":1', request.params.json_schema)
+
     def test_bad_messages(self):
         for message, problem in (
                 ({"content": "x"}, "messages[0].role is missing"),
@@ -201,8 +215,8 @@ class RequestTest(unittest.TestCase):
                  "parts"),
                 ({"role": "user", "content": [{"type": "image_url"}]}, "messages[0].content may have "
                  "text parts only: this server reads no images, audio or files"),
-                ({"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "x"}}]},
-                 "messages[0].tool_calls[0].function.arguments must be a JSON object as text")):
+                ({"role": "assistant", "tool_calls": [{"function": {"arguments": "{}"}}]},
+                 "messages[0].tool_calls[0].function must be an object with a name")):
             self.check_refused(chat_request.read, {"messages": [message]}, problem)
         self.check_refused(chat_request.read, {}, "messages must be a list of at least one message")
 

@@ -90,6 +90,30 @@ class InputTest(unittest.TestCase):
         forced = response_request.read({"input": "hi", "tools": [TOOL], "tool_choice": {"type": "function", "name": "f"}})
         self.assertEqual(forced.chat.forced.name, "f")
 
+    def test_tools_of_other_types_are_left_out(self):
+        request = response_request.read({"input": "hi", "tools": [{"type": "web_search"}, TOOL, {"type": "custom", "name": "p"}]})
+        self.assertEqual([one["function"]["name"] for one in request.chat.tools], ["f"])
+        self.assertEqual(len(request.echo["tools"]), 3)
+
+    def test_a_namespaces_functions_have_names_of_both_parts(self):
+        space = {"type": "namespace", "name": "mcp__x", "description": "d", "tools": [TOOL]}
+        past = item("function_call", call_id="1", namespace="mcp__x", name="f", arguments="{}")
+        request = response_request.read({"input": ["hi", past][1:], "tools": [TOOL, space, {**space, "name": "mcp__y__"}],
+                                         "tool_choice": {"type": "function", "namespace": "mcp__x", "name": "f"}})
+        self.assertEqual([one["function"]["name"] for one in request.chat.tools], ["f", "mcp__x__f", "mcp__y__f"])
+        self.assertEqual(request.chat.forced.name, "mcp__x__f")
+        self.assertEqual(request.chat.messages[0]["tool_calls"][0]["function"]["name"], "mcp__x__f")
+        self.assertEqual(request.tools.parts_of("mcp__x__f"), {"namespace": "mcp__x", "name": "f"})
+        self.assertEqual(request.tools.parts_of("f"), {"name": "f"})
+        for tools, param in (([{**space, "name": ""}], "tools[0].name"), ([{**space, "tools": [{"type": "function"}]}], "tools[0].tools[0].name"),
+                             ([space, {**space, "name": "mcp__x__"}], "tools[1].tools[0].name")):
+            with self.assertRaises(ApiError) as caught:
+                response_request.read({"input": "hi", "tools": tools})
+            self.assertEqual(caught.exception.param, param)
+
+    def test_what_clients_tell_of_themselves_is_ignored(self):
+        response_request.read({"input": "hi", "client_metadata": {"x": "y"}, "access_programs": [], "prompt_cache_key": "k"})
+
     def test_what_is_refused(self):
         for fields, param in (
                 ({"input": None}, "input"), ({"input": []}, "input"), ({"input": 1}, "input"),
@@ -100,7 +124,7 @@ class InputTest(unittest.TestCase):
                 ({"previous_response_id": "resp_1"}, "previous_response_id"), ({"conversation": "c"}, "conversation"),
                 ({"background": True}, "background"), ({"truncation": "auto"}, "truncation"), ({"n": 2}, "n"),
                 ({"messages": []}, "messages"), ({"max_tokens": 3}, "max_tokens"), ({"max_output_tokens": 0}, "max_output_tokens"),
-                ({"tools": [{"type": "web_search"}]}, "tools[0].type"), ({"tools": [{"type": "function"}]}, "tools[0].name"),
+                ({"tools": [{"type": "function"}]}, "tools[0].name"), ({"tools": [{}], "tool_choice": "required"}, "tool_choice"),
                 ({"text": {"format": {"type": "grammar"}}}, "text.format.type"), ({"text": {"wibble": 1}}, "text.wibble"),
                 ({"input": ["x"] * 10_001}, "input"), ({"text": {"format": {"type": "json_schema", "schema": {}}}}, "text.format.name"),
                 ({"tools": [TOOL], "tool_choice": {"type": "function", "name": "g"}}, "tool_choice.name"),

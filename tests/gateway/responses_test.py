@@ -6,9 +6,12 @@ import sys
 import unittest
 from unittest import mock
 
+import grpc
+
 sys.path.insert(0, "gateway/tandem_gateway")
-from gateway import responses  # noqa: E402
+from gateway import responses, service  # noqa: E402
 from gateway.errors import unavailable  # noqa: E402
+from tandem.v1 import generation_pb2 as api  # noqa: E402
 
 
 async def never(*_):
@@ -47,6 +50,22 @@ class ResponsesTest(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(self.body(),
                          'data: {"a":1}\n\ndata: {"b":2}\n\ndata: {"c":3}\n\ndata: [DONE]\n\n')
         self.assertEqual((self.sent[0]["status"], self.closed), (200, ["call", "place"]))
+
+    async def test_comments_while_no_event_comes(self):
+        pinged = asyncio.Event()
+
+        async def late_event():
+            await pinged.wait()
+            yield [{"a": 1}]
+
+        async def send(message):
+            self.sent.append(message)
+            if message.get("body") == b": ping\n\n":
+                pinged.set()
+
+        stream = responses.EventStream(late_event(), lambda: None, {}, ping_s=0)
+        await stream({}, never, send)
+        self.assertRegex(self.body(), r'\A(: ping\n\n)+data: {"a":1}\n\n(: ping\n\n)*data: \[DONE\]\n\n\Z')
 
     async def test_an_error_is_the_last_event(self):
         with self.assertLogs("gateway", "INFO") as logs:
@@ -116,6 +135,78 @@ class ResponsesTest(unittest.IsolatedAsyncioTestCase):
         with mock.patch.object(responses, "_SEND_TIMEOUT_S", 0), self.assertLogs("gateway", "INFO"):
             await self.run_stream(two_events(), never, send)
         self.assertEqual(self.closed, ["call", "place"])
+
+
+class WaitingCall:
+    """Of a coordinator that sends its first message when it is told to."""
+
+    in_flight = 0
+
+    def __init__(self, error=None):
+        self.may_send = asyncio.Event()
+        self.cancelled = False
+        self._error = error
+        self._messages = [api.GenerateResponse(finish_reason=api.FINISH_REASON_STOP)]
+
+    def generate(self, *_):
+        return self
+
+    def cancel(self):
+        self.cancelled = True
+
+    async def read(self):
+        await self.may_send.wait()
+        if self._error:
+            raise self._error
+        return self._messages.pop() if self._messages else grpc.aio.EOF
+
+
+class SlowStartTest(unittest.IsolatedAsyncioTestCase):
+
+    async def asyncSetUp(self):
+        patch = mock.patch.object(service, "_STATUS_AFTER_S", 0)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    async def start(self, call):
+        form = mock.Mock(end=responses.DONE, first_chunks=lambda: [{"a": 1}], chunks=lambda *_: [], last_chunk=lambda: None,
+                         failed=lambda error: error.body())
+        config = mock.Mock(request_timeout_s=1)
+        return await service.respond(mock.Mock(config=config), call, "1", [api.GenerateRequest()], form, stream=True)
+
+    async def body_of(self, stream, receive=never):
+        sent = []
+
+        async def send(message):
+            sent.append(message)
+
+        await stream({}, receive, send)
+        self.assertEqual(sent[0]["status"], 200)
+        return b"".join(one["body"] for one in sent[1:]).decode()
+
+    async def test_the_stream_begins_before_the_first_message(self):
+        call = WaitingCall()
+        stream = await self.start(call)
+        call.may_send.set()
+        self.assertEqual(await self.body_of(stream), 'data: {"a":1}\n\ndata: [DONE]\n\n')
+
+    async def test_an_error_is_then_an_event(self):
+        call = WaitingCall(unavailable("no server"))
+        stream = await self.start(call)
+        call.may_send.set()
+        self.assertRegex(await self.body_of(stream), r'^data: {"error":{"message":"no server"')
+
+    async def test_a_client_may_go_before_it(self):
+        async def gone():
+            return {"type": "http.disconnect"}
+
+        async def send(_):
+            pass
+
+        call = WaitingCall()
+        stream = await self.start(call)
+        await stream({}, gone, send)
+        self.assertTrue(call.cancelled)
 
 
 if __name__ == "__main__":
