@@ -1,6 +1,7 @@
 // Codebooks: the values of four-bit indices that are not evenly spaced.
-// Sources: IQ4_NL and IQ4_XS: https://github.com/ggml-org/ggml (kvalues_iq4nl). MXFP4: Open Compute
-// Project, "OCP Microscaling Formats (MX) Specification", FP4 E2M1, here doubled to be integers.
+// Sources: IQ4_NL and IQ4_XS: https://github.com/ggml-org/ggml (kvalues_iq4nl). MXFP4 and NVFP4:
+// Open Compute Project, "OCP Microscaling Formats (MX) Specification", FP4 E2M1, here doubled to be
+// integers.
 #ifndef TANDEM_COMMON_TENSOR_CODEBOOK_H_
 #define TANDEM_COMMON_TENSOR_CODEBOOK_H_
 

@@ -7,6 +7,7 @@
 #include "common/base/check.h"
 #include "common/tensor/blocks_of_256.h"
 #include "common/tensor/blocks_of_32.h"
+#include "common/tensor/blocks_of_64.h"
 #include "common/tensor/blocks_of_few_bits.h"
 #include "common/tensor/blocks_of_grids.h"
 #include "common/tensor/f16.h"
@@ -121,6 +122,13 @@ void Expand(const BlockMXFP4& block, float* out) {
   }
 }
 
+void Expand(const BlockNVFP4& block, float* out) {
+  for (int i = 0; i < BlockNVFP4::kValues; ++i) {
+    const int8_t value = kMxfp4Codebook.value[block.Index(i)];
+    out[i] = block.Scale(i / BlockNVFP4::kGroupValues) * static_cast<float>(value);
+  }
+}
+
 // IQ2 and IQ3: entries are magnitudes.
 template <typename Block>
 void ExpandMagnitudes(const Block& block, float* out) {
@@ -216,6 +224,8 @@ void Dequantize(Type type, const std::byte* blocks, float* out, size_t values) {
       return ExpandAll<BlockIQ4_XS>(blocks, out, values);
     case Type::kMXFP4:
       return ExpandAll<BlockMXFP4>(blocks, out, values);
+    case Type::kNVFP4:
+      return ExpandAll<BlockNVFP4>(blocks, out, values);
     case Type::kQ6_K:
       return ExpandAll<BlockQ6_K>(blocks, out, values);
     case Type::kIQ1_S:

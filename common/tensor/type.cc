@@ -5,8 +5,7 @@
 namespace tandem::tensor {
 namespace {
 
-// A row that is not `supported` exists so that messages can name a file's type. Values of NVFP4
-// need a scale from another tensor, too.
+// A row that is not `supported` exists so that messages can name a file's type.
 constexpr TypeTraits kTable[] = {
     {Type::kF32, "F32", 1, 4, true},
     {Type::kF16, "F16", 1, 2, true},
@@ -28,12 +27,13 @@ constexpr TypeTraits kTable[] = {
     {Type::kIQ3_S, "IQ3_S", 256, 110, true},
     {Type::kIQ2_S, "IQ2_S", 256, 82, true},
     {Type::kIQ4_XS, "IQ4_XS", 256, 136, true},
+    {Type::kF64, "F64", 1, 8, false},
     {Type::kIQ1_M, "IQ1_M", 256, 56, true},
     {Type::kBF16, "BF16", 1, 2, true},
     {Type::kTQ1_0, "TQ1_0", 256, 54, true},
     {Type::kTQ2_0, "TQ2_0", 256, 66, true},
     {Type::kMXFP4, "MXFP4", 32, 17, true},
-    {Type::kNVFP4, "NVFP4", 64, 36, false},
+    {Type::kNVFP4, "NVFP4", 64, 36, true},
     {Type::kQ1_0, "Q1_0", 128, 18, true},
     {Type::kQ2_0, "Q2_0", 64, 18, true},
 };

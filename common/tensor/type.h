@@ -32,6 +32,7 @@ enum class Type : uint32_t {
   kIQ3_S = 21,
   kIQ2_S = 22,
   kIQ4_XS = 23,
+  kF64 = 28,
   kIQ1_M = 29,
   kBF16 = 30,
   kTQ1_0 = 34,

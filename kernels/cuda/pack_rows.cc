@@ -53,12 +53,14 @@ void CopyField(const std::byte* block, uint32_t index, std::byte* head, std::byt
 }
 
 template <tensor::Type kType>
-void PackBlocksOf(const std::byte* from, uint64_t blocks, std::byte* to) {
+void PackBlocksOf(const std::byte* from, uint64_t blocks, [[maybe_unused]] float scale,
+                  std::byte* to) {
   constexpr PackLayout kPack = PackOf(kType);
   for (uint64_t left = blocks; left > 0;) {
     const auto in_pack = static_cast<uint32_t>(std::min<uint64_t>(left, kPack.blocks));
     std::byte* const head = std::exchange(to, to + kPack.head_bytes);
     std::memset(head, 0, kPack.head_bytes);
+    if constexpr (kPack.scale_at != 0) std::memcpy(head + kPack.scale_at, &scale, sizeof(scale));
     for (uint32_t i = 0; i < in_pack; ++i) {
       [&]<size_t... kFields>(std::index_sequence<kFields...>) {
         (CopyField<kType, kFields>(from, i, head, to), ...);
@@ -82,10 +84,12 @@ RowPacker::RowPacker(tensor::Type type, uint32_t cols)
     pack_bytes_ = kPack.bytes();
     block_file_bytes_ = kPack.block_bytes;
     pack_file_bytes_ = kPack.blocks * kPack.block_bytes;
+    has_scale_ = kPack.scale_at != 0;
   });
 }
 
-size_t RowPacker::Write(const std::byte* row, uint64_t at, std::byte* to, size_t room) const {
+size_t RowPacker::Write(const std::byte* row, uint64_t at, std::byte* to, size_t room,
+                        float scale) const {
   const uint64_t left = row_bytes_ - at;
   const uint64_t bytes = left <= room ? left : room / pack_bytes_ * pack_bytes_;
   const uint64_t begin = std::min(at / pack_bytes_ * pack_file_bytes_, file_bytes_);
@@ -93,7 +97,7 @@ size_t RowPacker::Write(const std::byte* row, uint64_t at, std::byte* to, size_t
                            ? file_bytes_
                            : std::min((at + bytes) / pack_bytes_ * pack_file_bytes_, file_bytes_);
   if (pack_blocks_ != nullptr) {
-    pack_blocks_(row + begin, (end - begin) / block_file_bytes_, to);
+    pack_blocks_(row + begin, (end - begin) / block_file_bytes_, scale, to);
   } else {
     std::memcpy(to, row + begin, end - begin);
     std::memset(to + (end - begin), 0, bytes - (end - begin));

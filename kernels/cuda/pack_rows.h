@@ -17,16 +17,20 @@ class RowPacker {
 
   // Of a row in device memory: a multiple of 16.
   uint64_t row_bytes() const { return row_bytes_; }
+  // Whether there is a place in it for the scale of its matrix.
+  bool has_scale() const { return has_scale_; }
 
   // Writes of `row`, a row of the file, the bytes that device memory has from `at` on, as many as
   // fit in `room`, but no part of a pack; returns how many. `at`: 0, or what earlier calls have
-  // written of the row. A room of kMaxPackBytes is enough to go on.
-  size_t Write(const std::byte* row, uint64_t at, std::byte* to, size_t room) const;
+  // written of the row. A room of kMaxPackBytes is enough to go on. `scale`: of the row's matrix,
+  // written if has_scale().
+  size_t Write(const std::byte* row, uint64_t at, std::byte* to, size_t room,
+               float scale = 1.0f) const;
   static constexpr size_t kMaxPackBytes = 2048;
 
  private:
   // Writes `blocks` blocks from `from` on as packs.
-  using PackBlocks = void (*)(const std::byte* from, uint64_t blocks, std::byte* to);
+  using PackBlocks = void (*)(const std::byte* from, uint64_t blocks, float scale, std::byte* to);
 
   uint64_t row_bytes_;
   uint64_t file_bytes_;
@@ -35,6 +39,7 @@ class RowPacker {
   uint64_t pack_bytes_ = 1;
   uint64_t pack_file_bytes_ = 1;
   uint64_t block_file_bytes_ = 1;
+  bool has_scale_ = false;
 };
 
 }  // namespace tandem::kernels::cuda

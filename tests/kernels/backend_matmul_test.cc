@@ -207,7 +207,8 @@ TEST_P(BackendMatMulTest, SeveralProjectionsHaveTheBitsOfEachAlone) {
       {Type::kQ3_K, Type::kQ5_K, Type::kQ2_K},   {Type::kQ6_K, Type::kIQ4_XS, Type::kQ5_K},
       {Type::kQ4_0, Type::kQ8_0, Type::kQ5_0},   {Type::kIQ4_NL, Type::kQ5_1, Type::kQ4_1},
       {Type::kMXFP4, Type::kQ8_0, Type::kMXFP4}, {Type::kIQ2_XXS, Type::kQ2_K, Type::kIQ2_XXS},
-      {Type::kIQ3_S, Type::kIQ1_M, Type::kQ4_K}, {Type::kQ1_0, Type::kTQ1_0, Type::kQ8_0}};
+      {Type::kIQ3_S, Type::kIQ1_M, Type::kQ4_K}, {Type::kQ1_0, Type::kTQ1_0, Type::kQ8_0},
+      {Type::kNVFP4, Type::kMXFP4, Type::kNVFP4}};
   const uint32_t cols = 512;
   for (const auto& mix : mixes) {
     const Part parts[] = {MakePart(6, mix[0], 37, cols, true), MakePart(7, mix[1], 16, cols, false),

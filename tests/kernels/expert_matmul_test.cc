@@ -264,6 +264,7 @@ TEST_P(ExpertMatMulTest, RanksAddUp) {
                                      {Type::kQ4_K, 9u},
                                      {Type::kQ4_K, 3u},
                                      {Type::kMXFP4, 3u},
+                                     {Type::kNVFP4, 9u},
                                      {Type::kIQ4_XS, 9u}}) {
     const uint32_t cols = 512, rows = 18;
     const Experts experts = MakeExperts(5, type, 5, rows, cols);

@@ -222,11 +222,11 @@ void RegisterAll(const std::vector<uint32_t>& thread_counts) {
   for (const MatMulKernels* k : RunnableKernels()) {
     const std::string set = std::string("/") + k->name;
     for (const Type type :
-         {Type::kQ8_0,    Type::kQ4_0,  Type::kQ4_1,  Type::kQ5_0,    Type::kQ5_1,   Type::kQ2_K,
-          Type::kQ3_K,    Type::kQ4_K,  Type::kQ5_K,  Type::kQ6_K,    Type::kIQ4_NL, Type::kIQ4_XS,
-          Type::kMXFP4,   Type::kIQ1_S, Type::kIQ1_M, Type::kIQ2_XXS, Type::kIQ2_XS, Type::kIQ2_S,
-          Type::kIQ3_XXS, Type::kIQ3_S, Type::kQ1_0,  Type::kQ2_0,    Type::kTQ1_0,  Type::kTQ2_0,
-          Type::kF16,     Type::kBF16,  Type::kF32}) {
+         {Type::kQ8_0,  Type::kQ4_0,    Type::kQ4_1,  Type::kQ5_0,  Type::kQ5_1,    Type::kQ2_K,
+          Type::kQ3_K,  Type::kQ4_K,    Type::kQ5_K,  Type::kQ6_K,  Type::kIQ4_NL,  Type::kIQ4_XS,
+          Type::kMXFP4, Type::kNVFP4,   Type::kIQ1_S, Type::kIQ1_M, Type::kIQ2_XXS, Type::kIQ2_XS,
+          Type::kIQ2_S, Type::kIQ3_XXS, Type::kIQ3_S, Type::kQ1_0,  Type::kQ2_0,    Type::kTQ1_0,
+          Type::kTQ2_0, Type::kF16,     Type::kBF16,  Type::kF32}) {
       const std::string end = set + "/" + std::string(tensor::Name(type));
       for (const uint32_t threads : thread_counts) {
         const std::string with = end + "/threads:" + std::to_string(threads);

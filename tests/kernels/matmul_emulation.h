@@ -9,6 +9,7 @@
 
 #include "common/tensor/blocks_of_256.h"
 #include "common/tensor/blocks_of_32.h"
+#include "common/tensor/blocks_of_64.h"
 #include "common/tensor/blocks_of_few_bits.h"
 #include "common/tensor/blocks_of_grids.h"
 #include "common/tensor/dequantize.h"
@@ -106,6 +107,13 @@ inline void AppendGroups(const tensor::BlockIQ4_XS& b, std::vector<Group>* out) 
 
 inline void AppendGroups(const tensor::BlockMXFP4& b, std::vector<Group>* out) {
   out->push_back(CodebookGroup(std::ldexp(1.0f, b.e - 128), b.qs, tensor::kMxfp4Codebook));
+}
+
+inline void AppendGroups(const tensor::BlockNVFP4& b, std::vector<Group>* out) {
+  for (int i = 0; i < 64; ++i) {
+    if (i % 16 == 0) out->push_back({b.Scale(i / 16), 0, false, {}});
+    out->back().q.push_back(tensor::kMxfp4Codebook.value[b.Index(i)]);
+  }
 }
 
 inline void AppendGroups(const tensor::BlockQ6_K& b, std::vector<Group>* out) {
@@ -217,6 +225,8 @@ inline std::vector<Group> GroupsOf(tensor::Type type, const std::byte* row, uint
       return GroupsOf<tensor::BlockIQ4_XS>(row, cols);
     case tensor::Type::kMXFP4:
       return GroupsOf<tensor::BlockMXFP4>(row, cols);
+    case tensor::Type::kNVFP4:
+      return GroupsOf<tensor::BlockNVFP4>(row, cols);
     case tensor::Type::kQ2_K:
       return GroupsOf<tensor::BlockQ2_K>(row, cols);
     case tensor::Type::kQ3_K:

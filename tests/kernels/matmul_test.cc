@@ -190,8 +190,8 @@ Matrix MatrixOfLimits(Type type, uint32_t rows, uint32_t cols, int fill) {
     m.data[i] = static_cast<std::byte>(fill < 0 ? kFills[random() % std::size(kFills)] : fill);
   }
   for (uint64_t at = 0; at < bytes; at += tensor::Traits(type).block_bytes) {
-    if (type == Type::kMXFP4) {  // its scale is a byte
-      m.data[at] = std::byte{100};
+    if (type == Type::kMXFP4 || type == Type::kNVFP4) {  // scales are bytes
+      std::fill_n(m.data.get() + at, type == Type::kMXFP4 ? 1 : 4, std::byte{100});
       continue;
     }
     for (const size_t half : HalvesOf(type)) {
@@ -349,7 +349,7 @@ TEST_P(MergedTest, ThreeProjectionsOfMixedTypesAndLayoutsEqualEachAlone) {
       {Type::kQ2_K, Type::kQ5_1, Type::kIQ4_XS}, {Type::kMXFP4, Type::kQ3_K, Type::kQ4_1},
       {Type::kIQ4_NL, Type::kQ5_K, Type::kBF16}, {Type::kF16, Type::kBF16, Type::kQ8_0},
       {Type::kF32, Type::kF32, Type::kF32},      {Type::kIQ3_XXS, Type::kIQ1_S, Type::kTQ2_0},
-      {Type::kIQ2_S, Type::kQ2_0, Type::kQ6_K}};
+      {Type::kIQ2_S, Type::kQ2_0, Type::kQ6_K},  {Type::kNVFP4, Type::kMXFP4, Type::kF16}};
   for (const auto& mix : mixes) {
     for (const auto& [begin, count] : {std::pair{0u, cols}, std::pair{96u, 300u}}) {
       for (const uint32_t tokens : {1u, 4u, 50u}) {

@@ -131,7 +131,7 @@ TEST_P(RowsTest, RefusesWeightsThatItCannotComputeWith) {
   const Weight good{tensor::Type::kQ8_0, bytes.data(), 2, 64, 68, 0, 64};
   EXPECT_EQ(code(good), absl::StatusCode::kOk);
   Weight bad = good;
-  bad.type = tensor::Type::kNVFP4;
+  bad.type = tensor::Type::kF64;
   EXPECT_EQ(code(bad), absl::StatusCode::kUnimplemented);
   bad = good;
   bad.cols = 65;

@@ -119,6 +119,8 @@ const Kernel* FindKernel(const MatMulKernels& kernels, tensor::Type type) {
       return &kernels.codebook.iq4_xs;
     case tensor::Type::kMXFP4:
       return &kernels.codebook.mxfp4;
+    case tensor::Type::kNVFP4:
+      return &kernels.codebook.nvfp4;
     case tensor::Type::kQ2_K:
       return &kernels.blocks_256.q2_k;
     case tensor::Type::kQ3_K:

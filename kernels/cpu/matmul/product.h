@@ -83,7 +83,7 @@ struct Blocks256Kernels {
   Kernel q2_k, q3_k, q4_k, q5_k, q6_k;
 };
 struct CodebookKernels {
-  Kernel iq4_nl, iq4_xs, mxfp4;
+  Kernel iq4_nl, iq4_xs, mxfp4, nvfp4;
 };
 struct GridKernels {
   Kernel iq1_s, iq1_m, iq2_xxs, iq2_xs, iq2_s, iq3_xxs, iq3_s;

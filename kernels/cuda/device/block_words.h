@@ -79,6 +79,22 @@ __device__ __forceinline__ uint32_t LookUpIn(uint32_t indices) {
                 CodebookWord(Book::kValues, 8), CodebookWord(Book::kValues, 12)>(indices);
 }
 
+// The entries for the low and for the high halves of a word's bytes.
+template <typename Book>
+__device__ __forceinline__ void LookUpHalves(uint32_t word, uint32_t& low, uint32_t& high) {
+  // Low and high halves of bytes 0 and 1, then of 2 and 3.
+  const uint32_t front = LookUpIn<Book>(word & 0xffff);
+  const uint32_t back = LookUpIn<Book>(word >> 16);
+  low = __byte_perm(front, back, 0x6420);
+  high = __byte_perm(front, back, 0x7531);
+}
+// The entries for a word's bytes, which are indices.
+template <typename Book>
+__device__ __forceinline__ uint32_t LookUpBytes(uint32_t word) {
+  const uint32_t pairs = (word | word >> 4) & 0x00ff00ff;
+  return LookUpIn<Book>((pairs | pairs >> 8) & 0xffff);
+}
+
 struct Iq4Book {
   static constexpr tensor::Codebook kValues = tensor::kIq4Codebook;
 };

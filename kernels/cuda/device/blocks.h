@@ -25,6 +25,7 @@
 #include "kernels/cuda/device/blocks_dispatch.h"
 #include "kernels/cuda/device/blocks_of_256.h"
 #include "kernels/cuda/device/blocks_of_32.h"
+#include "kernels/cuda/device/blocks_of_64.h"
 #include "kernels/cuda/device/blocks_of_eighths.h"
 #include "kernels/cuda/device/blocks_of_few_bits.h"
 #include "kernels/cuda/device/blocks_of_grids.h"

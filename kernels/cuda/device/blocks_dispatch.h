@@ -29,9 +29,9 @@ struct TypeList {
 
 using PlainTypes = TypeList<tensor::Type::kF32, tensor::Type::kF16, tensor::Type::kBF16>;
 // By kind, so that files of kernels compile in parallel.
-using BlockTypesOf32 =
-    TypeList<tensor::Type::kQ4_0, tensor::Type::kQ4_1, tensor::Type::kQ5_0, tensor::Type::kQ5_1,
-             tensor::Type::kQ8_0, tensor::Type::kIQ4_NL, tensor::Type::kMXFP4>;
+using BlockTypesOf32 = TypeList<tensor::Type::kQ4_0, tensor::Type::kQ4_1, tensor::Type::kQ5_0,
+                                tensor::Type::kQ5_1, tensor::Type::kQ8_0, tensor::Type::kIQ4_NL,
+                                tensor::Type::kMXFP4, tensor::Type::kNVFP4>;
 using BlockTypesOf256 = TypeList<tensor::Type::kQ2_K, tensor::Type::kQ3_K, tensor::Type::kQ4_K,
                                  tensor::Type::kQ5_K, tensor::Type::kQ6_K, tensor::Type::kIQ4_XS>;
 using BlockTypesOfGrids =

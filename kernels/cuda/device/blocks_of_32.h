@@ -61,21 +61,12 @@ __device__ __forceinline__ void LoadCodebook(Bytes qs, uint32_t first, uint32_t 
     uint32_t words[4];
     LoadWords(qs, words);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      // Low and high halves of bytes 0 and 1, then of 2 and 3.
-      const uint32_t front = LookUpIn<Book>(words[i] & 0xffff);
-      const uint32_t back = LookUpIn<Book>(words[i] >> 16);
-      values[i] = __byte_perm(front, back, 0x6420);
-      values[i + 4] = __byte_perm(front, back, 0x7531);
-    }
+    for (int i = 0; i < 4; ++i) LookUpHalves<Book>(words[i], values[i], values[i + 4]);
   } else {
     uint32_t codes[kWords];
     LoadNibbles(qs, first, codes);
 #pragma unroll
-    for (int i = 0; i < kWords; ++i) {
-      const uint32_t pairs = (codes[i] | codes[i] >> 4) & 0x00ff00ff;
-      values[i] = LookUpIn<Book>((pairs | pairs >> 8) & 0xffff);
-    }
+    for (int i = 0; i < kWords; ++i) values[i] = LookUpBytes<Book>(codes[i]);
   }
 }
 

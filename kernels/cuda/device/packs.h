@@ -7,10 +7,14 @@
 //
 //   Q8_0   d x 8 | qs | qs | ...                       272 bytes, as 8 blocks in the file
 //   MXFP4  e x 16 | qs | qs | ...                      272, as 16 blocks
+//   NVFP4  d x 16, scale | qs | qs | ...               592, 16 more than 16 blocks
 //   Q6_K   d x 8 | ql qh scales | ql qh scales | ...   1680, as 8 blocks
 //
 // K-quants have bits of several groups of 32 values in one byte. In a body they are sorted by
 // group, so that no word has bits of two groups.
+//
+// NVFP4's head also has the scale of the whole matrix (Weight::scales), which a file keeps in
+// another tensor: products need not know of it.
 //
 // A row is packs one after another. The last may have fewer blocks than others: its head is whole,
 // with zeros, and it ends with its last body. So nothing depends on the row's length.
@@ -20,9 +24,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "common/tensor/blocks_of_256.h"
 #include "common/tensor/blocks_of_32.h"
+#include "common/tensor/blocks_of_64.h"
 #include "common/tensor/blocks_of_few_bits.h"
 #include "common/tensor/blocks_of_grids.h"
 #include "common/tensor/type.h"
@@ -54,6 +60,8 @@ struct PackLayout {
   // In the head block i has field f at head[f].at + i * head[f].bytes.
   BlockFields head;
   BlockFields body;
+  // Where the head has the matrix's scale, a float; 0: nowhere.
+  uint32_t scale_at = 0;
 
   constexpr uint32_t values() const { return blocks * block_values; }
   constexpr uint32_t bytes() const { return head_bytes + blocks * body_bytes; }
@@ -66,7 +74,8 @@ struct PackLayout {
 };
 
 template <typename Block>
-constexpr PackLayout PackOfBlocks(uint32_t blocks, BlockFields head, BlockFields body) {
+constexpr PackLayout PackOfBlocks(uint32_t blocks, BlockFields head, BlockFields body,
+                                  bool has_scale = false) {
   PackLayout pack{Block::kValues, sizeof(Block), blocks, 0, 0, head, body};
   const auto padded = [](uint32_t bytes) {
     return (bytes + kPackUnit - 1) / kPackUnit * kPackUnit;
@@ -75,6 +84,7 @@ constexpr PackLayout PackOfBlocks(uint32_t blocks, BlockFields head, BlockFields
     field.at = pack.head_bytes;
     pack.head_bytes += blocks * field.bytes;
   }
+  if (has_scale) pack.scale_at = std::exchange(pack.head_bytes, pack.head_bytes + sizeof(float));
   for (BlockField& field : pack.body) {
     field.at = pack.body_bytes;
     pack.body_bytes += field.bytes;
@@ -85,7 +95,8 @@ constexpr PackLayout PackOfBlocks(uint32_t blocks, BlockFields head, BlockFields
 }
 
 // The packs of a block-quantised type; nothing for others. They have as many blocks as make the
-// head a multiple of 16 bytes (but for Q3_K, two bytes short of it) and 256 values or more.
+// head a multiple of 16 bytes (but for Q3_K, two bytes short of it, and NVFP4, twelve) and 256
+// values or more.
 constexpr PackLayout PackOf(tensor::Type type) {
   using tensor::Type;
   switch (type) {      // blocks; fields of the head; fields of the body
@@ -103,6 +114,8 @@ constexpr PackLayout PackOf(tensor::Type type) {
       return PackOfBlocks<tensor::BlockIQ4_NL>(8, {{{0, 2}}}, {{{2, 16}}});
     case Type::kMXFP4:  // e; qs
       return PackOfBlocks<tensor::BlockMXFP4>(16, {{{0, 1}}}, {{{1, 16}}});
+    case Type::kNVFP4:  // d; qs
+      return PackOfBlocks<tensor::BlockNVFP4>(16, {{{0, 4}}}, {{{4, 32}}}, /*has_scale=*/true);
     case Type::kIQ4_XS:  // d, scales; qs
       return PackOfBlocks<tensor::BlockIQ4_XS>(2, {{{0, 8}}}, {{{8, 128}}});
     case Type::kQ2_K:  // d, dmin; scales, qs

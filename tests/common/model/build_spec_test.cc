@@ -170,8 +170,8 @@ TEST(BuildSpecTest, WhatIsNotSupportedIsNamed) {
   TinyModel types;
   types.hidden = types.ffn = 256;
   types.head_dim = 64;
-  types.matrix_type = tensor::Type::kNVFP4;
-  EXPECT_THAT(Message(types), HasSubstr("type NVFP4 is not supported, only F32, F16, Q4_0, "));
+  types.matrix_type = tensor::Type::kF64;
+  EXPECT_THAT(Message(types), HasSubstr("type F64 is not supported, only F32, F16, Q4_0, "));
   TinyModel encoder;
   encoder.more_keys = [](gguf::GgufBuilder& builder) {
     builder.Add("llama.attention.causal", gguf::ValueType::kBool, uint8_t{0});

@@ -89,8 +89,32 @@ TEST(DequantizeTest, Mxfp4ScalesArePowersOfTwoFromEndToEnd) {
   }
 }
 
+// Every scale of NVFP4, and where a block has which value: group g's scale is byte g, and bytes 8 g
+// to 8 g + 7 behind the scales have its first eight values below its last eight.
+TEST(DequantizeTest, Nvfp4ScalesAndOrderOfValues) {
+  constexpr double kValues[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6};
+  for (int byte = 0; byte < 256; ++byte) {
+    const int exponent = byte >> 3 & 15, mantissa = byte & 7;
+    double scale =
+        exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(1 + mantissa / 8.0, exponent - 7);
+    if (exponent == 15 && mantissa == 7) scale = 0;  // NaN
+    for (int group = 0; group < 4; ++group) {
+      std::byte block[36] = {std::byte{0x38}, std::byte{0x38}, std::byte{0x38}, std::byte{0x38}};
+      block[group] = static_cast<std::byte>(byte);
+      // Value i of a group has code i.
+      for (int i = 0; i < 32; ++i) block[4 + i] = static_cast<std::byte>(i % 8 | (i % 8 + 8) << 4);
+      float out[64];
+      Dequantize(Type::kNVFP4, block, out, 64);
+      for (int i = 0; i < 64; ++i) {
+        const double of_group = i / 16 == group ? scale : 1;
+        EXPECT_EQ(out[i], of_group * kValues[i % 16]) << byte << " of group " << group << ", " << i;
+      }
+    }
+  }
+}
+
 TEST(DequantizeDeathTest, TypesOfTheTableAloneAreABug) {
-  const TypeTraits& traits = Traits(Type::kNVFP4);
+  const TypeTraits& traits = Traits(Type::kF64);
   EXPECT_FALSE(traits.supported);
   std::vector<std::byte> block(traits.block_bytes);
   std::vector<float> out(traits.block_values);

@@ -77,7 +77,7 @@ std::vector<float> Multiply(const MatMulKernels& kernels, Type type, uint32_t to
 TEST(PanelAhead, ChangesNoBit) {
   for (const MatMulKernels* kernels : RunnableKernels()) {
     for (const Type type : {Type::kQ8_0, Type::kQ4_0, Type::kQ4_K, Type::kQ6_K, Type::kMXFP4,
-                            Type::kF16, Type::kBF16, Type::kF32}) {
+                            Type::kNVFP4, Type::kF16, Type::kBF16, Type::kF32}) {
       for (const uint32_t tokens : {1u, 4u, 5u, 16u}) {
         SCOPED_TRACE(std::string(kernels->name) + " " + std::string(tensor::Name(type)) + " " +
                      std::to_string(tokens));

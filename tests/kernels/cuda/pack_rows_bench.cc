@@ -52,10 +52,11 @@ BENCHMARK(Copy);
 
 const bool registered = [] {
   for (const Type type :
-       {Type::kQ4_0,    Type::kQ4_1,  Type::kQ5_0,  Type::kQ5_1,    Type::kQ8_0,   Type::kQ2_K,
-        Type::kQ3_K,    Type::kQ4_K,  Type::kQ5_K,  Type::kQ6_K,    Type::kIQ4_NL, Type::kIQ4_XS,
-        Type::kMXFP4,   Type::kIQ1_S, Type::kIQ1_M, Type::kIQ2_XXS, Type::kIQ2_XS, Type::kIQ2_S,
-        Type::kIQ3_XXS, Type::kIQ3_S, Type::kQ1_0,  Type::kQ2_0,    Type::kTQ1_0,  Type::kTQ2_0}) {
+       {Type::kQ4_0,   Type::kQ4_1,    Type::kQ5_0,   Type::kQ5_1,  Type::kQ8_0,
+        Type::kQ2_K,   Type::kQ3_K,    Type::kQ4_K,   Type::kQ5_K,  Type::kQ6_K,
+        Type::kIQ4_NL, Type::kIQ4_XS,  Type::kMXFP4,  Type::kNVFP4, Type::kIQ1_S,
+        Type::kIQ1_M,  Type::kIQ2_XXS, Type::kIQ2_XS, Type::kIQ2_S, Type::kIQ3_XXS,
+        Type::kIQ3_S,  Type::kQ1_0,    Type::kQ2_0,   Type::kTQ1_0, Type::kTQ2_0}) {
     benchmark::RegisterBenchmark(("Pack/" + std::string(tensor::Name(type))).c_str(), &Pack, type);
   }
   return true;

@@ -53,14 +53,17 @@ TEST(PackLayoutTest, FieldsHaveEveryByteOfABlockOnce) {
   }
 }
 
-TEST(PackLayoutTest, HeadsAndBodiesAreMultiplesOf16AndOnlyQ3KIsPadded) {
+// But for Q3_K, which is padded, and NVFP4, which has room for a scale.
+TEST(PackLayoutTest, HeadsAndBodiesAreMultiplesOf16AndPacksNoLargerThanBlocks) {
   for (const Type type : BlockTypes()) {
     SCOPED_TRACE(std::string(tensor::Name(type)));
     const PackLayout pack = PackOf(type);
     EXPECT_EQ(pack.head_bytes % 16, 0u);
     EXPECT_EQ(pack.body_bytes % 16, 0u);
     EXPECT_EQ(pack.values() % 256, 0u);
-    EXPECT_EQ(pack.bytes(), pack.blocks * pack.block_bytes + (type == Type::kQ3_K ? 2 : 0));
+    const uint32_t more = type == Type::kQ3_K ? 2 : type == Type::kNVFP4 ? 16 : 0;
+    EXPECT_EQ(pack.bytes(), pack.blocks * pack.block_bytes + more);
+    EXPECT_EQ(pack.scale_at != 0, type == Type::kNVFP4);
   }
 }
 
@@ -71,6 +74,8 @@ TEST(PlacedRowBytesTest, AShortPackHasAWholeHead) {
   EXPECT_EQ(PlacedRowBytes(Type::kQ6_K, 4096), 3360u);   // as in the file
   EXPECT_EQ(PlacedRowBytes(Type::kQ6_K, 2560), 2112u);   // 2100
   EXPECT_EQ(PlacedRowBytes(Type::kMXFP4, 2880), 1536u);  // 1530
+  EXPECT_EQ(PlacedRowBytes(Type::kNVFP4, 4096), 2368u);  // 2304
+  EXPECT_EQ(PlacedRowBytes(Type::kNVFP4, 2880), 1680u);  // 1620
   EXPECT_EQ(PlacedRowBytes(Type::kQ3_K, 4096), 16u * (110 + 2));
   EXPECT_EQ(PlacedRowBytes(Type::kIQ1_M, 4096), 896u);   // as in the file
   EXPECT_EQ(PlacedRowBytes(Type::kIQ3_S, 4096), 1760u);  // as in the file
@@ -97,6 +102,32 @@ TEST(RowPackerTest, ScalesOfAPackThenItsCodes) {
     }
   }
   EXPECT_EQ(packed, expected);
+}
+
+TEST(RowPackerTest, EveryPackHasTheScaleOfItsMatrix) {
+  constexpr float kScale = 0.37f;
+  // Sixteen blocks and three.
+  const auto row = Counting(19 * 36);
+  const RowPacker packer(Type::kNVFP4, 19 * 64);
+  ASSERT_TRUE(packer.has_scale());
+  std::vector<std::byte> packed(packer.row_bytes());
+  ASSERT_EQ(packer.Write(row.data(), 0, packed.data(), packed.size(), kScale), packed.size());
+  std::vector<std::byte> expected;
+  for (const auto& [first, blocks] : {std::pair{0, 16}, std::pair{16, 3}}) {
+    const size_t head = expected.size();
+    for (int i = 0; i < blocks; ++i) {
+      const auto scales = row.begin() + (first + i) * 36;
+      expected.insert(expected.end(), scales, scales + 4);
+    }
+    expected.resize(head + 80);
+    std::memcpy(&expected[head + 64], &kScale, sizeof(kScale));
+    for (int i = 0; i < blocks; ++i) {
+      const auto qs = row.begin() + (first + i) * 36 + 4;
+      expected.insert(expected.end(), qs, qs + 32);
+    }
+  }
+  EXPECT_EQ(packed, expected);
+  EXPECT_FALSE(RowPacker(Type::kMXFP4, 512).has_scale());
 }
 
 TEST(RowPackerTest, CodesOfKQuantsAreSortedByGroup) {
