@@ -131,8 +131,8 @@ class Backend {
   // Zeroed memory, 64-byte aligned. RESOURCE_EXHAUSTED with the size when there is none.
   virtual absl::StatusOr<Buffer> Allocate(size_t bytes) = 0;
   // Places a weight from host memory that outlives the backend (the mapped file); if weight_copy()
-  // is not null, a weight for products or heads has to outlive only this call. UNIMPLEMENTED for an
-  // unsupported type.
+  // is not null, a weight for products or heads has to outlive only this call, but for its scales.
+  // UNIMPLEMENTED for an unsupported type, or for scales that the backend cannot apply.
   virtual absl::StatusOr<Weight> PlaceWeight(const Weight& host) = 0;
   // Memory that the backend's form of a weight takes, before or after it is placed; by default what
   // the file has of it, which leaves out the padding of panels.

@@ -26,4 +26,11 @@ absl::Status CheckWeightShape(const Weight& weight) {
   return absl::OkStatus();
 }
 
+absl::Status CheckWeightScales(const Weight& weight) {
+  if (weight.scales == nullptr || weight.use == WeightUse::kProduct) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat(
+      "a scale of a ", Sv(tensor::Name(weight.type)), " weight for ",
+      weight.use == WeightUse::kHeads ? "products per head" : "lookups", " is not supported"));
+}
+
 }  // namespace tandem::kernels

@@ -11,6 +11,10 @@ namespace tandem::kernels {
 // part outside the matrix, or overlapping rows.
 absl::Status CheckWeightShape(const Weight& weight);
 
+// UNIMPLEMENTED for scales of a weight whose ops would ignore them: all but MatMul and
+// ExpertMatMul.
+absl::Status CheckWeightScales(const Weight& weight);
+
 }  // namespace tandem::kernels
 
 #endif  // TANDEM_KERNELS_CHECK_WEIGHT_H_

@@ -82,6 +82,7 @@ absl::StatusOr<Weight> CudaBackend::PlaceWeight(const Weight& host) {
                                                  Sv(tensor::Name(host.type)), " weights"));
   }
   TANDEM_RETURN_IF_ERROR(CheckWeightShape(host));
+  TANDEM_RETURN_IF_ERROR(CheckWeightScales(host));
   weights_.emplace_back();
   absl::StatusOr<Weight> placed = upload_->Place(host, weights_.back());
   if (!placed.ok()) weights_.pop_back();

@@ -3,7 +3,10 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/base/strings.h"
+#include "common/tensor/type.h"
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/memory.h"
 #include "kernels/cuda/pack_rows.h"
@@ -46,25 +49,30 @@ uint64_t WeightUpload::PlacedBytes(const Weight& weight) {
 }
 
 absl::StatusOr<Weight> WeightUpload::Place(const Weight& host, Buffer& memory) {
-  TANDEM_RETURN_IF_ERROR(Prepare());
   const RowPacker packer(host.type, host.cols);
+  if (host.scales != nullptr && !packer.has_scale()) {
+    return absl::UnimplementedError(absl::StrCat("a scale of a ", Sv(tensor::Name(host.type)),
+                                                 " weight is not supported on a GPU"));
+  }
+  TANDEM_RETURN_IF_ERROR(Prepare());
   Weight placed = host;
   placed.row_stride_bytes = packer.row_bytes();
   placed.matrix_stride_bytes = placed.row_stride_bytes * host.rows;
   TANDEM_ASSIGN_OR_RETURN(memory, AllocateDevice(PlacedBytes(host)));
   placed.data = memory.data();
+  placed.scales = nullptr;  // packs have them
 
   std::byte* to = memory.data();
   size_t filled = 0;
   const auto* unread = static_cast<const std::byte*>(host.data);  // by copied_
   for (uint64_t row = 0; row < uint64_t{host.rows} * host.count; ++row) {
+    const auto matrix = static_cast<uint32_t>(row / host.rows);
     const auto* from = static_cast<const std::byte*>(host.data) +
-                       row / host.rows * host.matrix_stride_bytes +
-                       row % host.rows * host.row_stride_bytes;
+                       matrix * host.matrix_stride_bytes + row % host.rows * host.row_stride_bytes;
     // A row may be longer than a stage.
     for (uint64_t at = 0;;) {
       std::byte* const stage = stages_[present_].buffer.data() + filled;
-      const size_t packed = packer.Write(from, at, stage, kStageBytes - filled);
+      const size_t packed = packer.Write(from, at, stage, kStageBytes - filled, host.scale(matrix));
       at += packed;
       filled += packed;
       if (at == placed.row_stride_bytes) break;

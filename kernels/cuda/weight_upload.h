@@ -29,7 +29,8 @@ class WeightUpload {
   // Device memory that a weight takes.
   static uint64_t PlacedBytes(const Weight& weight);
   // Copies the weight to newly allocated device memory, `memory`: rows in the form of pack_rows.h,
-  // matrices contiguous.
+  // with their matrix's scale, matrices contiguous. UNIMPLEMENTED for scales of a type whose packs
+  // have no place for them.
   absl::StatusOr<Weight> Place(const Weight& host, Buffer& memory);
   // Called with each part of a weight that has been read; see WeightCopy::OnCopied.
   void OnCopied(std::function<void(std::span<const std::byte> part)> copied) {

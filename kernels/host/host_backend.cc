@@ -36,6 +36,7 @@ absl::StatusOr<Weight> HostBackend::PlaceWeight(const Weight& host) {
                                                  Sv(tensor::Name(host.type)), " weights"));
   }
   TANDEM_RETURN_IF_ERROR(CheckWeightShape(host));
+  TANDEM_RETURN_IF_ERROR(CheckWeightScales(host));
   return host;
 }
 

@@ -32,6 +32,10 @@ struct Weight {
   WeightUse use = WeightUse::kProduct;
   // 0: rows, row_stride_bytes apart. Otherwise panels of so many rows (kernels/host/panels.h).
   uint32_t panel_rows = 0;
+  // (count), in host memory: factors of the products, before a bias. Null: 1.
+  const float* scales = nullptr;
+
+  float scale(uint32_t matrix) const { return scales == nullptr ? 1.0f : scales[matrix]; }
 };
 
 }  // namespace tandem::kernels

@@ -46,7 +46,8 @@ class OutputColumn {
       loaded = true;
       const size_t token = pair / p_.top_k;
       const float* x = p_.x + (p_.weights != nullptr ? pair : token) * p_.x_stride;
-      float value = static_cast<float>(Dot(x, row_ + weight.col_begin, weight.col_count));
+      float value = static_cast<float>(Dot(x, row_ + weight.col_begin, weight.col_count)) *
+                    weight.scale(expert);
       if (projection_.bias != nullptr)
         value += projection_.bias[expert * projection_.bias_stride + n_];
       if (p_.weights != nullptr) {

@@ -25,7 +25,8 @@ void MultiplyOutputs(const MatMulTask& task, const host::TaskContext& context) {
     const float bias = task.projection.bias != nullptr ? task.projection.bias[n] : 0.0f;
     for (size_t t = 0; t < task.tokens; ++t) {
       const double dot = Dot(task.x + t * task.x_stride, row + weight.col_begin, weight.col_count);
-      task.projection.y[t * task.projection.y_stride + n] = static_cast<float>(dot) + bias;
+      task.projection.y[t * task.projection.y_stride + n] =
+          static_cast<float>(dot) * weight.scale(0) + bias;
     }
   }
 }

@@ -71,6 +71,7 @@ class BackendMatMulTest : public testing::TestWithParam<BackendCase> {
     ASSERT_EQ(y.size(), size_t{input.tokens} * m.rows);
     for (uint32_t r = 0; r < m.rows; ++r) {
       tensor::Dequantize(m.type, m.row(r), w.data(), m.cols);
+      for (float& value : w) value *= part.scale;
       const std::vector<float> min_errors = MinErrors(m, r, input.tokens);
       for (uint32_t t = 0; t < input.tokens; ++t) {
         double exact = part.bias.empty() ? 0.0 : part.bias[r];
@@ -121,6 +122,32 @@ TEST_P(BackendMatMulTest, EveryTypeAndNumberOfTokens) {
     for (const uint32_t tokens : {1u, 2u, 3u, 5u, 8u, 9u, 40u, 129u}) {
       const Input input = MakeInput(tokens, tokens, 0, cols);
       ExpectNear(part, input, Multiply(rig, {&part}, input)[0]);
+    }
+  }
+}
+
+// On cuda scales are in packs, which only one type has a place for.
+TEST_P(BackendMatMulTest, ScaledProducts) {
+  Rig rig(GetParam());
+  const std::vector<Type> types =
+      GetParam().cuda()
+          ? std::vector{Type::kNVFP4}
+          : std::vector{Type::kNVFP4, Type::kF32, Type::kBF16, Type::kQ8_0, Type::kQ4_K};
+  for (const Type type : types) {
+    const uint32_t cols = Cols(type, 1280);
+    Part part = MakePart(28, type, 37, cols, true);
+    for (const uint32_t tokens : {1u, 2u, 3u, 8u, 9u, 40u, 129u}) {
+      const Input input = MakeInput(tokens, tokens, 0, cols);
+      for (const float scale : {0.37f, -3.0f}) {
+        part.scale = scale;
+        ExpectNear(part, input, Multiply(rig, {&part}, input)[0]);
+      }
+      // A power of two changes no bits.
+      Part plain = MakePart(28, type, 37, cols, false);
+      auto expected = Multiply(rig, {&plain}, input)[0];
+      for (float& value : expected) value *= 0.25f;
+      plain.scale = 0.25f;
+      ExpectSameBits(Multiply(rig, {&plain}, input)[0], expected);
     }
   }
 }

@@ -34,7 +34,7 @@ class CompositeTest : public CompositeProblem {
     Weight weight = matrix.weight();
     weight.col_begin = begin;
     weight.col_count = count;
-    return {rig_.backend().PlaceWeight(weight).value(), nullptr, y, matrix.rows};
+    return {Place(weight), nullptr, y, matrix.rows};
   }
   NormParams LayerNorm(uint32_t rows, uint32_t dim, float* residual, const float* add, float* out) {
     return LayerNormParams{.residual = residual,

@@ -36,9 +36,16 @@ struct Results {
 
 class CompositeProblem : public testing::TestWithParam<BackendCase> {
  protected:
+  // Every other one has a scale, where the backend takes it.
+  Weight Place(Weight weight) {
+    scaled_ = !scaled_;
+    const bool can = !GetParam().cuda() || weight.type == tensor::Type::kNVFP4;
+    if (scaled_ && can) weight.scales = &kScale;
+    return rig_.backend().PlaceWeight(weight).value();
+  }
   Projection Project(const cpu::Matrix& matrix, float* y, bool bias) {
-    return {rig_.backend().PlaceWeight(matrix.weight()).value(),
-            bias ? rig_.Put(random_.Floats(matrix.rows)) : nullptr, y, matrix.rows};
+    return {Place(matrix.weight()), bias ? rig_.Put(random_.Floats(matrix.rows)) : nullptr, y,
+            matrix.rows};
   }
   float* Rows(uint32_t tokens, uint32_t cols) {
     return rig_.Put(random_.Floats(size_t{tokens} * cols));
@@ -79,6 +86,11 @@ class CompositeProblem : public testing::TestWithParam<BackendCase> {
 
   Rig rig_{GetParam()};
   Random random_{3};
+
+ private:
+  static constexpr float kScale = 0.37f;
+
+  bool scaled_ = false;
 };
 
 }  // namespace tandem::kernels

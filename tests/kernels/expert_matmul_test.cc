@@ -93,6 +93,7 @@ Bounds PlainLoop(const ExpertProblem& p, const Experts& experts, bool bias, Roun
     for (uint32_t r = 0; r < experts.rows; ++r) {
       const uint32_t row = static_cast<uint32_t>(p.ids[choice]) * experts.rows + r;
       tensor::Dequantize(experts.matrix.type, experts.matrix.row(row), w.data(), cols);
+      for (float& value : w) value *= experts.scale(static_cast<size_t>(p.ids[choice]));
       double sum = bias ? experts.bias[row] : 0.0, magnitude = std::fabs(sum), rounding = 0;
       for (uint32_t c = 0; c < cols; ++c) {
         sum += double{w[c]} * x[c];
@@ -154,6 +155,35 @@ TEST_P(ExpertMatMulTest, EachChoiceHasTheBitsOfItsExpertsMatMul) {
             cpu::ExpectSameBits(y[i], ByMatMul(rig, p, *projections[i], true), what);
           }
           ExpectWithin(y[i], PlainLoop(p, *projections[i], true, rounds), what);
+        }
+      }
+    }
+  }
+}
+
+// A scale of each expert. On cuda they are in packs, which only one type has a place for.
+TEST_P(ExpertMatMulTest, ScaledExperts) {
+  const std::vector<Type> types =
+      cuda() ? std::vector{Type::kNVFP4}
+             : std::vector{Type::kNVFP4, Type::kF32, Type::kBF16, Type::kQ8_0, Type::kQ4_K};
+  for (const Type type : types) {
+    const uint32_t cols = Cols(type, 300);
+    Experts scaled = MakeExperts(21, type, 6, 37, cols);
+    scaled.scales = Random(23).Floats(6, 0.1f, 2.0f);
+    const Experts& gate = scaled;
+    const Experts up = MakeExperts(22, type, 6, 40, cols);
+    for (const uint32_t tokens : {1u, 5u, 20u, 300u}) {
+      for (const bool down : {false, true}) {
+        const ExpertProblem p = MakeExpertProblem(tokens, down, tokens, 3, 6, 2, 3, cols);
+        Rig rig(GetParam());
+        const std::string what = std::string(tensor::Name(type)) + (down ? " down " : " up ") +
+                                 std::to_string(tokens) + " tokens";
+        const auto projections = down ? std::vector{&gate} : std::vector{&gate, &up};
+        const auto y = RunExperts(rig, p, projections, /*bias=*/true);
+        for (size_t i = 0; i < projections.size(); ++i) {
+          ExpectWithin(y[i], PlainLoop(p, *projections[i], true, Rounds(type, tokens)), what);
+          if (cuda() || tokens > 20) continue;
+          cpu::ExpectSameBits(y[i], ByMatMul(rig, p, *projections[i], true), what);
         }
       }
     }

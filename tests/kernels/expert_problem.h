@@ -17,18 +17,24 @@ namespace tandem::kernels {
 struct Experts {
   cpu::Matrix matrix;  // (experts * rows, cols)
   uint32_t rows;
-  std::vector<float> bias;  // (experts, rows)
+  std::vector<float> bias;    // (experts, rows)
+  std::vector<float> scales;  // (experts) or empty
 
+  float scale(size_t expert) const { return scales.empty() ? 1.0f : scales[expert]; }
   Weight weight(uint32_t expert) const {
-    return {matrix.type, matrix.row(expert * rows), rows, matrix.cols, matrix.stride, 0,
-            matrix.cols};
+    Weight weight{matrix.type, matrix.row(expert * rows), rows, matrix.cols, matrix.stride, 0,
+                  matrix.cols};
+    if (!scales.empty()) weight.scales = &scales[expert];
+    return weight;
   }
 };
 
 inline Experts MakeExperts(uint32_t seed, tensor::Type type, uint32_t experts, uint32_t rows,
                            uint32_t cols) {
-  return {cpu::RandomMatrix(seed, type, experts * rows, cols), rows,
-          Random(seed).Floats(size_t{experts} * rows)};
+  return {cpu::RandomMatrix(seed, type, experts * rows, cols),
+          rows,
+          Random(seed).Floats(size_t{experts} * rows),
+          {}};
 }
 
 // The parameters of a call. Ids are of all experts, of which the rank has [begin, begin + count).

@@ -18,6 +18,7 @@ namespace tandem::kernels {
 struct Part {
   cpu::Matrix matrix;
   std::vector<float> bias;  // empty: none
+  float scale = 1;          // Weight::scales
 };
 
 inline Part MakePart(uint32_t seed, tensor::Type type, uint32_t rows, uint32_t cols, bool bias) {
@@ -71,6 +72,7 @@ inline std::vector<std::vector<float>> Multiply(Rig& rig, const std::vector<cons
     Weight weight = parts[i]->matrix.weight();
     weight.col_begin = input.col_begin;
     weight.col_count = input.col_count;
+    if (parts[i]->scale != 1) weight.scales = &parts[i]->scale;
     const auto placed = rig.backend().PlaceWeight(weight);
     EXPECT_TRUE(placed.ok()) << placed.status();
     const uint32_t y_stride = weight.rows + layout.y_padding;

@@ -155,6 +155,33 @@ TEST_P(MatMulTest, StridesAndBias) {
   }
 }
 
+// Whatever the loop: rounded once by the factor, and then by the bias.
+TEST_P(MatMulTest, ScaledProductsOfEveryNumberOfTokens) {
+  constexpr uint32_t kMost = 40;
+  const uint32_t cols = Cols(256);
+  const float scale = 0.37f;
+  for (const uint32_t rows : {37u, 64u}) {
+    const Matrix m = RandomMatrix(31, type(), rows, cols);
+    Weight weight = Place(m);
+    weight.scales = &scale;
+    const std::vector<float> bias = RandomFloats(32, rows);
+    const std::vector<float> x = RandomFloats(33, size_t{kMost} * cols);
+    std::vector<float> expected = Emulate(m, x, kMost, form());
+    for (float& value : expected) value *= scale;
+    for (const bool biased : {false, true}) {
+      for (size_t i = 0; biased && i < expected.size(); ++i) expected[i] += bias[i % rows];
+      for (uint32_t tokens = 1; tokens <= kMost; ++tokens) {
+        std::vector<float> y(size_t{tokens} * rows);
+        RunMatMul(kernels(), 2,
+                  OneProjection(weight, x.data(), tokens, cols, biased ? bias.data() : nullptr,
+                                y.data(), rows));
+        ExpectSameBits(y.data(), expected.data(), y.size(),
+                       std::to_string(tokens) + " tokens" + (biased ? ", bias" : ""));
+      }
+    }
+  }
+}
+
 TEST_P(MatMulTest, CutsInsideBlocksCountAsZeros) {
   const uint32_t cols = Cols(1024);
   const Matrix m = RandomMatrix(12, type(), 19, cols);

@@ -140,6 +140,16 @@ TEST_P(RowsTest, RefusesWeightsThatItCannotComputeWith) {
   bad.col_begin = 1;
   EXPECT_EQ(code(bad), absl::StatusCode::kInvalidArgument);
   bad = good;
+  const float scale = 0.5f;
+  bad.scales = &scale;
+  bad.use = WeightUse::kLookup;
+  EXPECT_EQ(code(bad), absl::StatusCode::kUnimplemented);
+  bad.use = WeightUse::kHeads;
+  EXPECT_EQ(code(bad), absl::StatusCode::kUnimplemented);
+  bad.use = WeightUse::kProduct;
+  EXPECT_EQ(code(bad),
+            GetParam().cuda() ? absl::StatusCode::kUnimplemented : absl::StatusCode::kOk);
+  bad = good;
   bad.row_stride_bytes = 67;
   EXPECT_EQ(code(bad), absl::StatusCode::kInvalidArgument);
 }

@@ -27,6 +27,7 @@ struct Part {
   bool in_panels;
   PanelAhead ahead;
   uint64_t expert_stride_bytes;
+  const float* scales;  // of the rank's experts, or null
   uint32_t rows;
   uint32_t cols;       // of the window
   size_t x_at;         // of the first gathered row, in shared scratch
@@ -130,6 +131,7 @@ void MultiplyExpert(const Task& task, const Part& part, const host::TaskContext&
                                      : part.bias + size_t{expert} * part.bias_stride + row_begin,
         .y = values,
         .y_stride = part.rows_per_task,
+        .scale = part.scales == nullptr ? 1.0f : part.scales[expert],
         .ahead = part.ahead,
     };
     part.run(product, {0, row_count, 0, static_cast<uint32_t>(count)}, context.thread_scratch);
@@ -188,6 +190,7 @@ Part MakePart(const ExpertProjection& projection, const Kernel& kernel, uint32_t
   part.in_panels = weight.panel_rows > 0;
   part.ahead = BestPanelAhead();
   part.expert_stride_bytes = weight.matrix_stride_bytes;
+  part.scales = weight.scales;
   part.rows = weight.rows;
   part.cols = window.cols();
   part.bias = projection.bias;

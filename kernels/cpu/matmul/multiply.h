@@ -141,6 +141,7 @@ class Multiply {
   [[gnu::always_inline]] static inline void Store(const Product& p, uint32_t row, uint32_t token,
                                                   Float sum) {
     float* y = p.y + token * p.y_stride + row;
+    sum = S::Mul(sum, S::BroadcastFloat(&p.scale));
     if (row + S::kLanes <= p.rows) {
       return S::Store(y, p.bias == nullptr ? sum : S::Add(sum, S::LoadFloat(p.bias + row)));
     }
@@ -327,7 +328,7 @@ class Multiply {
     return ahead.Beside(p, row, col / F::kCols, NumChunks(ColsInL1(p, col)), kGroups, calls);
   }
 
-  // y[token + t, row + g * lanes ..] = acc[t * kGroups + g] (+ bias).
+  // y[token + t, row + g * lanes ..] = scale * acc[t * kGroups + g] (+ bias).
   template <int kGroups>
   static void StoreSums(const Product& p, uint32_t row, uint32_t token, uint32_t tokens,
                         const Float* acc) {
@@ -393,7 +394,7 @@ class Multiply {
     if (row + kRows <= p.rows) {
       float* const y = p.y + token * p.y_stride + row;
       Set::Multiply(tokens, chunks, x, p.x_stride, p.cols, y, p.y_stride, beside);
-      if (p.bias != nullptr) AddBias<kGroups>(p.bias + row, tokens, y, p.y_stride);
+      if (p.scale != 1.0f || p.bias != nullptr) Finish<kGroups>(p, row, tokens, y);
       return;
     }
     Float sums[Set::kMostTokens * kGroups];
@@ -402,11 +403,15 @@ class Multiply {
     StoreSums<kGroups>(p, row, token, tokens, sums);
   }
 
+  // What Store does, of sums that are in y.
   template <int kGroups>
-  static void AddBias(const float* bias, uint32_t tokens, float* y, size_t y_stride) {
-    for (uint32_t t = 0; t < tokens; ++t, y += y_stride) {
+  static void Finish(const Product& p, uint32_t row, uint32_t tokens, float* y) {
+    const Float scale = S::BroadcastFloat(&p.scale);
+    for (uint32_t t = 0; t < tokens; ++t, y += p.y_stride) {
       for (int i = 0; i < kGroups * S::kLanes; i += S::kLanes) {
-        S::Store(y + i, S::Add(S::LoadFloat(y + i), S::LoadFloat(bias + i)));
+        const Float product = S::Mul(S::LoadFloat(y + i), scale);
+        S::Store(y + i,
+                 p.bias == nullptr ? product : S::Add(product, S::LoadFloat(p.bias + row + i)));
       }
     }
   }

@@ -25,6 +25,7 @@ Part MakePart(const Projection& projection, const MatMulKernels& kernels,
       .bias = projection.bias,
       .y = projection.y,
       .y_stride = projection.y_stride,
+      .scale = weight.scale(0),
       .ahead = BestPanelAhead(),
   };
   switch (kernel.activations) {

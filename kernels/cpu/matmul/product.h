@@ -16,7 +16,7 @@ struct PanelAhead {
 // activations need the L1 cache.
 inline constexpr PanelAhead kToL2ThenL1 = {8192, 1024};
 
-// y[t, r] = sum over the window's columns of x[t, c] * W[r, c] (+ bias[r]).
+// y[t, r] = scale * sum over the window's columns of x[t, c] * W[r, c] (+ bias[r]).
 struct Product {
   const std::byte* weights;  // row 0, at the window's first column
   uint64_t stride_bytes;     // between rows; times 16 below 2^31. In panels, a row's share of one
@@ -28,6 +28,7 @@ struct Product {
   const float* bias;  // (rows) or null
   float* y;           // (tokens, rows)
   size_t y_stride;
+  float scale = 1.0f;              // rounded before the bias is added
   PanelAhead ahead = kToL2ThenL1;  // of products that wait for memory; PairAhead's cache as well
 };
 

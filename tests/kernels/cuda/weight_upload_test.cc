@@ -57,6 +57,7 @@ class WeightUploadTest : public testing::Test {
     EXPECT_GE(told + (size_t{16} << 20) + 2 * host.row_stride_bytes, bytes_.size());
     const RowPacker packer(host.type, host.cols);
     EXPECT_EQ(placed->row_stride_bytes, packer.row_bytes());
+    EXPECT_EQ(placed->scales, nullptr);
     EXPECT_EQ(placed->matrix_stride_bytes, host.rows * packer.row_bytes());
     EXPECT_EQ(memory.bytes(), host.count * placed->matrix_stride_bytes);
     EXPECT_EQ(memory.bytes(), WeightUpload::PlacedBytes(host));
@@ -66,13 +67,14 @@ class WeightUploadTest : public testing::Test {
         cudaSuccess);
     ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
     std::vector<std::byte> packed(packer.row_bytes());
-    for (uint64_t m = 0; m < host.count; ++m) {
+    for (uint32_t m = 0; m < host.count; ++m) {
       for (uint64_t row = 0; row < host.rows; ++row) {
         const std::byte* const at =
             back.data() + m * placed->matrix_stride_bytes + row * placed->row_stride_bytes;
         const std::byte* const from =
             bytes_.data() + m * host.matrix_stride_bytes + row * host.row_stride_bytes;
-        ASSERT_EQ(packer.Write(from, 0, packed.data(), packed.size()), packed.size());
+        ASSERT_EQ(packer.Write(from, 0, packed.data(), packed.size(), host.scale(m)),
+                  packed.size());
         ASSERT_EQ(std::memcmp(at, packed.data(), packed.size()), 0)
             << "matrix " << m << " row " << row;
       }
@@ -87,6 +89,18 @@ TEST_F(WeightUploadTest, RowsApartBecomeOneAfterAnother) {
   Check(HostWeight(tensor::Type::kQ4_0, 5, 96, 1));
   Check(HostWeight(tensor::Type::kF32, 3, 7, 4));
   Check(HostWeight(tensor::Type::kQ6_K, 1, 256, 2));
+}
+
+TEST_F(WeightUploadTest, ScalesGoIntoPacks) {
+  const std::vector<float> scales = {0.5f, -3.0f, 0.37f};
+  Weight weight = HostWeight(tensor::Type::kNVFP4, 4, 19 * 64, 3);
+  Check(weight);
+  weight.scales = scales.data();
+  Check(weight);
+  weight.type = tensor::Type::kMXFP4;
+  Buffer memory;
+  EXPECT_EQ(WeightUpload(stream_).Place(weight, memory).status().code(),
+            absl::StatusCode::kUnimplemented);
 }
 
 TEST_F(WeightUploadTest, MoreThanBothStagesHold) {
