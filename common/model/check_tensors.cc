@@ -8,6 +8,7 @@
 #include "common/base/status.h"
 #include "common/base/strings.h"
 #include "common/gguf/quote.h"
+#include "common/model/matrix_scales.h"
 #include "common/model/shape.h"
 
 namespace tandem::model {
@@ -94,7 +95,7 @@ absl::Status CheckTensor(const gguf::File& file, const Architecture& architectur
                                                  Sv(tensor::Name(tensor->type)),
                                                  " is not supported, only ", SupportedTypes()));
   }
-  return absl::OkStatus();
+  return CheckScale(file, architecture, row, layer, spec);
 }
 
 // Every layer has a feed-forward block of a kind whose tensors the table has.
@@ -111,6 +112,20 @@ absl::Status CheckFeedForward(const Architecture& architecture, const ModelSpec&
                      ", of which architecture ", Sv(architecture.name), " has none"));
   }
   return absl::OkStatus();
+}
+
+// The row of the matrix that a tensor which is not in the table is a scale of.
+absl::StatusOr<const TensorRow*> RowOfScale(const gguf::File& file,
+                                            const Architecture& architecture,
+                                            std::string_view tensor, const ParsedName& name) {
+  const TensorRow* const row = FindScaledRow(architecture, name);
+  if (row == nullptr) {
+    return Bad(tensor,
+               absl::StrCat(" is not one that architecture ", Sv(architecture.name), " has"));
+  }
+  const std::string matrix = TensorName(*row, static_cast<int>(name.layer.value_or(0)));
+  if (file.FindTensor(matrix) != nullptr) return row;
+  return Bad(tensor, absl::StrCat(" is of tensor ", gguf::Quoted(matrix), ", which is missing"));
 }
 
 // Layers without a value projection, of architectures that have such.
@@ -140,8 +155,7 @@ absl::Status ProbeFeatures(const gguf::File& file, const Architecture& architect
     if (name.layer.has_value() && *name.layer >= loaded && *name.layer < blocks) continue;
     const TensorRow* row = FindRow(architecture, name);
     if (row == nullptr) {
-      return Bad(tensor.name,
-                 absl::StrCat(" is not one that architecture ", Sv(architecture.name), " has"));
+      TANDEM_ASSIGN_OR_RETURN(row, RowOfScale(file, architecture, tensor.name, name));
     }
     if (name.layer.has_value() && *name.layer >= loaded) {
       return Bad(tensor.name, absl::StrCat(" is of layer ", *name.layer, ", but there are only ",

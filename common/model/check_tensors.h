@@ -10,12 +10,14 @@
 
 namespace tandem::model {
 
-// Sets the spec's probed features. Rejects a tensor that is not in the table, or of a layer beyond
-// the spec's: ignoring it would change the model's mathematics.
+// Sets the spec's probed features. Rejects a tensor that is neither in the table nor the scale of a
+// matrix of it (matrix_scales.h), or of a layer beyond the spec's: ignoring it would change the
+// model's mathematics.
 absl::Status ProbeFeatures(const gguf::File& file, const Architecture& architecture,
                            ModelSpec& spec);
 
-// Checks that every tensor needed by the spec exists, with the table's shape and a supported type.
+// Checks that every tensor needed by the spec exists, with the table's shape and a supported type,
+// and its scale, if there is one.
 absl::Status CheckTensors(const gguf::File& file, const Architecture& architecture,
                           const ModelSpec& spec);
 

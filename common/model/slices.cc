@@ -6,6 +6,7 @@
 #include "common/base/status.h"
 #include "common/base/strings.h"
 #include "common/gguf/quote.h"
+#include "common/model/matrix_scales.h"
 #include "common/model/shape.h"
 
 namespace tandem::model {
@@ -133,7 +134,8 @@ absl::Status VisitRow(const gguf::File& file, const ModelSpec& spec, const Shard
     return absl::InvalidArgumentError(absl::StrCat("tensor ", gguf::Quoted(name),
                                                    " is not the one that the model was read from"));
   }
-  const WeightSlice slice = SliceTensor(*tensor, architecture, row, layer, spec, plan);
+  WeightSlice slice = SliceTensor(*tensor, architecture, row, layer, spec, plan);
+  TANDEM_ASSIGN_OR_RETURN(slice.scales, ReadScales(file, architecture, row, layer, spec, plan));
   TANDEM_RETURN_IF_ERROR(CheckRuns(slice));
   return visit(slice);
 }

@@ -38,8 +38,8 @@ struct TensorPart {
 TensorPart PartOfTensor(const Architecture& architecture, const TensorRow& row, int layer,
                         const ModelSpec& spec, const ShardPlan& plan);
 
-// One rank's part of one row of the architecture's table. REQUIRES: the tensor has the shape of
-// Place().
+// One rank's part of one row of the architecture's table, without scales. REQUIRES: the tensor has
+// the shape of Place().
 WeightSlice SliceTensor(const gguf::TensorInfo& tensor, const Architecture& architecture,
                         const TensorRow& row, int layer, const ModelSpec& spec,
                         const ShardPlan& plan);

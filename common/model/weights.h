@@ -141,6 +141,7 @@ struct WeightSlice {
   uint64_t count = 1;  // more than 1 only for experts
   uint64_t matrix_stride_bytes = 0;
   float factor = 1.0f;        // of vectors: their values are multiplied by it
+  std::vector<float> scales;  // of matrices: factors of their products, `count`; empty: none
   std::vector<Run> row_runs;  // empty unless scattered
   std::vector<Run> col_runs;  // likewise
   std::string name;           // name in the file, for messages

@@ -101,5 +101,14 @@ INSTANTIATE_TEST_SUITE_P(
                                          tensor::Type::kQ2_0)),
     NameOf);
 
+// Scales beside matrices: whole, of parts of a tensor, scattered, of experts, and names that mean
+// something else.
+INSTANTIATE_TEST_SUITE_P(Scales, QuantFamiliesTest,
+                         ::testing::Combine(::testing::Values("qwen3", "qwen3moe", "phi3", "qwen35",
+                                                              "qwen35moe-fused", "gemma4-moe",
+                                                              "gpt-oss"),
+                                            ::testing::Values(tensor::Type::kNVFP4)),
+                         NameOf);
+
 }  // namespace
 }  // namespace tandem::testing

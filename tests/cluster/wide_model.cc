@@ -16,6 +16,9 @@
 #include "common/gguf/file.h"
 #include "common/model/architecture.h"
 #include "common/model/build_spec.h"
+#include "common/model/matrix_scales.h"
+#include "common/model/tensor_row.h"
+#include "common/tensor/blocks_of_64.h"
 #include "common/tensor/dequantize.h"
 #include "common/tensor/f16.h"
 #include "tests/cluster/golden_cases.h"
@@ -67,14 +70,11 @@ void CopyKeys(const gguf::File& file, const std::map<std::string, uint32_t>& siz
     const auto size = name.rfind(architecture + ".", 0) == 0
                           ? sizes.find(name.substr(architecture.size() + 1))
                           : sizes.end();
-    gguf::ByteWriter bytes;
     if (size != sizes.end()) {
       builder.AddUint32(key, size->second);
-      continue;
+    } else {
+      builder.AddValue(key, value);
     }
-    if (value.type == gguf::ValueType::kString) bytes.Number(uint64_t{value.bytes.size()});
-    if (value.type == gguf::ValueType::kArray) bytes.Number(value.element_type).Number(value.count);
-    builder.AddRaw(key, value.type, bytes.Raw(value.bytes).bytes());
   }
 }
 
@@ -146,6 +146,20 @@ BlockScale ScaleOf(Type type) {
   }
 }
 
+// The scale of NVFP4 that is nearest to a value.
+uint8_t NearestScale(float value) {
+  tensor::BlockNVFP4 block{};
+  const auto distance = [&](int byte) {
+    block.d[0] = static_cast<uint8_t>(byte);
+    return std::fabs(2 * block.Scale(0) - value);  // which is half of it
+  };
+  int nearest = 0;
+  for (int byte = 1; byte < 127; ++byte) {
+    if (distance(byte) < distance(nearest)) nearest = byte;
+  }
+  return static_cast<uint8_t>(nearest);
+}
+
 // Random blocks under scales that give values of the deviation.
 class Blocks {
  public:
@@ -163,6 +177,15 @@ class Blocks {
     std::vector<std::byte> bytes(tensor::RowBytes(type, values));
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random_() & 0xff);
     const size_t block = tensor::Traits(type).block_bytes;
+    if (type == Type::kNVFP4) {
+      const uint8_t scale = NearestScale(deviation / 2.93f);  // of random codes
+      for (size_t at = 0; at < bytes.size(); at += block) {
+        for (size_t group = 0; group < 4; ++group) {
+          bytes[at + group] = static_cast<std::byte>(scale + random_() % 2);
+        }
+      }
+      return bytes;
+    }
     const BlockScale of = ScaleOf(type);
     for (size_t at = 0; at < bytes.size(); at += block) {
       const float scale = deviation / of.deviation * Sign();
@@ -198,14 +221,35 @@ class Blocks {
   std::mt19937 random_;
 };
 
-// Adds a tensor to both files.
+// "blk.3.x.scale" of "blk.3.x.weight".
+std::string NameOfScale(const std::string& tensor) {
+  return tensor.substr(0, tensor.rfind('.')) + ".scale";
+}
+
+// Scales that all differ.
+std::vector<float> SomeScales(uint64_t count, size_t seed) {
+  std::vector<float> scales(count);
+  for (size_t i = 0; i < count; ++i) {
+    scales[i] = 0.75f + 0.031f * static_cast<float>((seed + i) % 17);
+  }
+  return scales;
+}
+
+// Adds a tensor to both files. `scales`: of its matrices; empty: none.
 void AddBoth(const std::string& name, const std::vector<uint64_t>& dims, Type type,
-             const std::vector<std::byte>& bytes, GgufBuilder& quantised, GgufBuilder& plain) {
+             const std::vector<std::byte>& bytes, const std::vector<float>& scales,
+             GgufBuilder& quantised, GgufBuilder& plain) {
   quantised.AddTensor(name, dims, type, bytes);
   uint64_t values = 1;
   for (const uint64_t dim : dims) values *= dim;
   std::vector<float> floats(values);
   tensor::Dequantize(type, bytes.data(), floats.data(), values);
+  if (!scales.empty()) {
+    quantised.AddTensor(NameOfScale(name), {scales.size()}, Type::kF32,
+                        std::as_bytes(std::span(scales)));
+    const uint64_t of_matrix = values / scales.size();
+    for (uint64_t i = 0; i < values; ++i) floats[i] *= scales[i / of_matrix];
+  }
   plain.AddTensor(name, dims, Type::kF32, std::as_bytes(std::span(floats)));
 }
 
@@ -243,15 +287,18 @@ WideModel WriteWideModel(const std::string& name, Type type) {
       if (place.count > 1) dims.push_back(place.count);
       if (row.role == Role::kRopeFactors) {
         const gguf::TensorInfo& factors = *file->FindTensor(tensor);
-        AddBoth(tensor, dims, factors.type, {factors.data, factors.data + factors.bytes}, quantised,
-                plain);
+        AddBoth(tensor, dims, factors.type, {factors.data, factors.data + factors.bytes}, {},
+                quantised, plain);
         continue;
       }
       const Type of_tensor = TypeOf(row, place, type);
+      const auto scale = model::ParseTensorName(NameOfScale(tensor));
+      const bool scaled = type == Type::kNVFP4 && model::FindScaledRow(table, scale) != nullptr;
       AddBoth(tensor, dims, of_tensor,
               blocks.Draw(of_tensor, place.rows * place.cols * place.count,
                           Distribution(row.role, place.cols, spec.num_layers)),
-              quantised, plain);
+              scaled ? SomeScales(place.count, written.size()) : std::vector<float>(), quantised,
+              plain);
     }
   }
   const std::string stem = name + "_" + std::string(tensor::Name(type));

@@ -19,6 +19,7 @@ struct WideModel {
 // The metadata are those of the golden model `name`, such as "qwen35", with other sizes. Matrices
 // are of `type` (of those in ScaleOf), of Q8_0 where their columns or a rank's of two don't fill
 // blocks of it; what quantisers leave alone stays F32: vectors, routers, gates of recurrent layers.
+// With NVFP4 every matrix that can have a scale has one, in F32 its values are multiplied by it.
 // Written to the test's folder.
 WideModel WriteWideModel(const std::string& name, tensor::Type type);
 

@@ -166,6 +166,9 @@ absl::StatusOr<std::unique_ptr<RankWeights>> RankWeights::Load(const gguf::File&
             weights->gathered_.push_back(std::move(gathered));
           }
           host.use = UseOf(slice, !spec.Has(model::Feature::kUntiedHead));
+          if (!slice.scales.empty()) {
+            host.scales = weights->scales_.emplace_back(slice.scales).data();
+          }
           absl::StatusOr<kernels::Weight> placed = backend.PlaceWeight(host);
           if (!placed.ok()) return Annotate(placed.status(), slice.name);
           entry.matrix = *placed;

@@ -72,6 +72,8 @@ class RankWeights {
   const float* ones_ = nullptr;  // in vectors_
   std::vector<std::unique_ptr<std::byte[]>>
       gathered_;  // scattered slices, where weights stay in host memory
+  // Of matrices (Weight::scales).
+  std::vector<std::vector<float>> scales_;
   uint64_t bytes_ = 0;
   uint64_t vector_bytes_ = 0;  // of them
 };

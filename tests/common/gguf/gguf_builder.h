@@ -81,6 +81,13 @@ class GgufBuilder {
     ++num_keys;
     return *this;
   }
+  // A value of a file that was read.
+  GgufBuilder& AddValue(std::string_view key, const Value& value) {
+    ByteWriter writer;
+    if (value.type == ValueType::kString) writer.Number(uint64_t{value.bytes.size()});
+    if (value.type == ValueType::kArray) writer.Number(value.element_type).Number(value.count);
+    return AddRaw(key, value.type, writer.Raw(value.bytes).bytes());
+  }
 
   // A tensor whose bytes follow the last one's, padded to the alignment.
   GgufBuilder& AddTensor(std::string_view name, const std::vector<uint64_t>& dims,

@@ -91,6 +91,7 @@ std::vector<std::byte> TinyModel::Build() const {
       }
     }
   }
+  more_tensors(builder);
   return builder.Build();
 }
 

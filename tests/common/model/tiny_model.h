@@ -36,6 +36,8 @@ struct TinyModel {
   tensor::Type matrix_type = tensor::Type::kF32;  // of two-dimensional tensors
   // Adds further keys.
   std::function<void(gguf::GgufBuilder&)> more_keys = [](gguf::GgufBuilder&) {};
+  // Adds further tensors.
+  std::function<void(gguf::GgufBuilder&)> more_tensors = [](gguf::GgufBuilder&) {};
   // Leaves a tensor out.
   std::function<bool(const std::string&)> skip = [](const std::string&) { return false; };
   // Keys that are not written, without the architecture's prefix.
