@@ -33,18 +33,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "demo_model"))
 
 from bpe import ALPHABET  # noqa: E402
 from gguf_writer import (ARRAY, BOOL, F32, I32, STRING, TYPE_BF16, TYPE_F16, TYPE_F32, TYPE_IQ1_M, TYPE_IQ1_S,  # noqa: E402
-                         TYPE_IQ2_S, TYPE_IQ2_XS, TYPE_IQ2_XXS, TYPE_IQ3_S, TYPE_IQ3_XXS, TYPE_Q1_0, TYPE_Q2_0, TYPE_Q4_K,
-                         TYPE_Q5_0, TYPE_Q6_K, TYPE_Q8_0, TYPE_TQ1_0, TYPE_TQ2_0, U32, Metadata, Tensor, TensorType, write_gguf)
+                         TYPE_IQ2_S, TYPE_IQ2_XS, TYPE_IQ2_XXS, TYPE_IQ3_S, TYPE_IQ3_XXS, TYPE_NVFP4, TYPE_Q1_0, TYPE_Q2_0,
+                         TYPE_Q4_K, TYPE_Q5_0, TYPE_Q6_K, TYPE_Q8_0, TYPE_TQ1_0, TYPE_TQ2_0, U32, Metadata, Tensor, TensorType, write_gguf)
 from random_blocks import BLOCKS  # noqa: E402
 
 BLOCKS_PER_CHUNK = 1 << 17
 NORMAL_TOKEN, CONTROL_TOKEN, UNUSED_TOKEN = 1, 3, 5
 FILE_TYPES = {"f16": 1, "q8_0": 7, "q4_k_m": 15, "iq2_xxs": 19, "iq2_xs": 20, "iq3_xxs": 23, "iq1_s": 24, "iq3_s": 26,
-              "iq2_s": 28, "iq1_m": 31, "bf16": 32, "tq1_0": 36, "tq2_0": 37, "q1_0": 40, "q2_0": 41}
+              "iq2_s": 28, "iq1_m": 31, "bf16": 32, "tq1_0": 36, "tq2_0": 37, "nvfp4": 39, "q1_0": 40, "q2_0": 41}
+# Of the products with NVFP4 matrices, as files have it beside them: what blocks hold is so much larger.
+MATRIX_SCALE = 2.0 ** -6
 # All matrices, but for those whose columns are no whole blocks (Q8_0).
 OF_ONE_TYPE = {"f16": TYPE_F16, "q8_0": TYPE_Q8_0, "iq2_xxs": TYPE_IQ2_XXS, "iq2_xs": TYPE_IQ2_XS, "iq3_xxs": TYPE_IQ3_XXS,
                "iq1_s": TYPE_IQ1_S, "iq3_s": TYPE_IQ3_S, "iq2_s": TYPE_IQ2_S, "iq1_m": TYPE_IQ1_M, "bf16": TYPE_BF16,
-               "tq1_0": TYPE_TQ1_0, "tq2_0": TYPE_TQ2_0, "q1_0": TYPE_Q1_0, "q2_0": TYPE_Q2_0}
+               "tq1_0": TYPE_TQ1_0, "tq2_0": TYPE_TQ2_0, "nvfp4": TYPE_NVFP4, "q1_0": TYPE_Q1_0, "q2_0": TYPE_Q2_0}
 
 
 @dataclass(frozen=True)
@@ -252,12 +254,18 @@ class RandomTensors:
         rng = self._generator(full)
         blocks = math.prod(experts) * rows * columns // kind.block
         sigma = deviation if deviation is not None else gain * columns ** -0.5
+        if kind is TYPE_NVFP4 and name != "token_embd":
+            sigma /= MATRIX_SCALE
+            self._scale(full.replace(".weight", ".scale"), experts or (1,))
 
         def data() -> Iterator[bytes]:
             for start in range(0, blocks, BLOCKS_PER_CHUNK):
                 yield BLOCKS[kind.name](rng, min(BLOCKS_PER_CHUNK, blocks - start), sigma).tobytes()
 
         self._tensors.append(Tensor(full, kind, (*experts, rows, columns), data))
+
+    def _scale(self, name: str, shape: tuple[int, ...]) -> None:
+        self._tensors.append(Tensor(name, TYPE_F32, shape, lambda: (np.full(shape, MATRIX_SCALE, "<f4").tobytes(),)))
 
     def _generator(self, name: str) -> np.random.Generator:
         return np.random.default_rng((self._seed, zlib.crc32(name.encode())))

@@ -71,6 +71,19 @@ def iq1_m_blocks(rng: np.random.Generator, count: int, deviation: float) -> np.n
     return drawn
 
 
+def e4m3(values: np.ndarray) -> np.ndarray:
+    """The nearest of eight bits: four of exponent, three of mantissa."""
+    exponent = np.clip(np.floor(np.log2(values)), -6, 8)
+    eighths = np.rint(values * 2.0 ** (3 - exponent))
+    return np.clip(8 * (exponent + 6) + eighths, 0, 126).astype(np.uint8)
+
+
+def nvfp4_blocks(rng: np.random.Generator, count: int, deviation: float) -> np.ndarray:
+    values_deviation = 2.93  # of random codes
+    d = np.abs(scales(rng, 4 * count, deviation / values_deviation)).reshape(count, 4)
+    return np.hstack((e4m3(d), random_bytes(rng, count, 32)))
+
+
 def f16_values(rng: np.random.Generator, count: int, deviation: float) -> np.ndarray:
     return f16_columns(rng.normal(0.0, deviation, count))
 
@@ -86,4 +99,5 @@ BLOCKS: dict[str, Blocks] = {
     "IQ2_XS": bits_under_scale(74, 0, 55.8), "IQ2_S": bits_under_scale(82, 0, 56.4),
     "IQ3_XXS": bits_under_scale(98, 0, 142.4), "IQ3_S": bits_under_scale(110, 0, 140.4), "Q1_0": bits_under_scale(18, 0, 1.0),
     "Q2_0": bits_under_scale(18, 0, 1.22), "TQ1_0": bits_under_scale(54, 52, 0.82), "TQ2_0": bits_under_scale(66, 64, 1.22),
+    "NVFP4": nvfp4_blocks,
 }

@@ -52,6 +52,26 @@ class Types(unittest.TestCase):
         self.assertAlmostEqual(weights.std(), 0.03, delta=0.002)
 
 
+    def test_nvfp4_blocks_have_the_deviation_asked_for(self) -> None:
+        codes = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6])
+        for deviation in (0.03, 2.0):  # scales below the normal numbers, and above
+            blocks = random_blocks.nvfp4_blocks(np.random.default_rng(1), 2000, deviation)
+            exponent, mantissa = blocks[:, :4] >> 3, blocks[:, :4] & 7
+            scale = np.where(exponent == 0, mantissa * 2.0**-9, (8 + mantissa) * 2.0 ** (exponent.astype(int) - 10))
+            bytes_of = blocks[:, 4:].reshape(-1, 4, 8)
+            weights = scale[:, :, None] * codes[np.concatenate((bytes_of & 15, bytes_of >> 4), axis=2)]
+            self.assertAlmostEqual(weights.std(), deviation, delta=0.1 * deviation)
+
+    def test_nvfp4_matrices_have_scales(self) -> None:
+        shape = tool.Shape(256, 1, 4, 2, 512, 400, 512, tied=False, mixture=tool.Mixture(4, 2, 256, 256))
+        tensors = {tensor.name: tensor for tensor in tool.RandomTensors(shape, "nvfp4", 1).all()}
+        self.assertEqual(tensors["blk.0.ffn_up_exps.scale"].shape, (4,))
+        self.assertEqual(tensors["blk.0.attn_q.scale"].shape, (1,))
+        self.assertIn("output.scale", tensors)
+        self.assertNotIn("token_embd.scale", tensors)
+        self.assertNotIn("output_norm.scale", tensors)
+
+
 class Vocabulary(unittest.TestCase):
     def test_full_size(self) -> None:
         tokens, types, merges = tool.make_vocabulary(151936)

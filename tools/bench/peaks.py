@@ -7,9 +7,9 @@ activations of at most 127) eight sums fit before vpmaddwd widens them, of 8-bit
 from dataclasses import dataclass
 
 FLOATS = ("F32", "F16", "BF16")
-# vpmaddubsw summed in 16 bits per vpmaddwd, by type. Sums end with the values that share a scale: 16 of Q2_K, Q3_K and Q6_K.
+# vpmaddubsw summed in 16 bits per vpmaddwd, by type. Sums end with the values that share a scale: 16 of Q2_K, Q3_K, Q6_K and NVFP4.
 SUMS = {"Q8_0": 1, "IQ4_NL": 1, "IQ4_XS": 1, "Q6_K": 2, "Q5_0": 4, "Q5_1": 4, "Q5_K": 4, "Q2_K": 4, "Q3_K": 4,
-        "Q4_0": 8, "Q4_1": 8, "Q4_K": 8, "MXFP4": 8, "IQ1_S": 8, "IQ1_M": 4, "IQ2_XXS": 2, "IQ2_XS": 2, "IQ2_S": 2,
+        "Q4_0": 8, "Q4_1": 8, "Q4_K": 8, "MXFP4": 8, "NVFP4": 4, "IQ1_S": 8, "IQ1_M": 4, "IQ2_XXS": 2, "IQ2_XS": 2, "IQ2_S": 2,
         "IQ3_XXS": 2, "IQ3_S": 8, "Q1_0": 8, "Q2_0": 8, "TQ1_0": 8, "TQ2_0": 8}
 
 

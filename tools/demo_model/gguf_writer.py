@@ -45,6 +45,7 @@ TYPE_IQ2_S = TensorType("IQ2_S", 22, 256, 82)
 TYPE_IQ1_M = TensorType("IQ1_M", 29, 256, 56)
 TYPE_TQ1_0 = TensorType("TQ1_0", 34, 256, 54)
 TYPE_TQ2_0 = TensorType("TQ2_0", 35, 256, 66)
+TYPE_NVFP4 = TensorType("NVFP4", 40, 64, 36)
 TYPE_Q1_0 = TensorType("Q1_0", 41, 128, 18)
 TYPE_Q2_0 = TensorType("Q2_0", 42, 64, 18)
 
