@@ -17,7 +17,7 @@ TokenLogprobs ToTokenLogprobs(std::span<const step::TokenLogprob> values) {
 }
 
 absl::Status NotFinite(uint32_t position) {
-  return absl::InternalError(
+  return absl::DataLossError(
       absl::StrCat("the model's logits are not finite at position ", position,
                    ": its weights, or what was computed from them, hold NaN or infinity"));
 }
@@ -104,7 +104,7 @@ StreamUpdate PooledUpdate(const Generation& generation) {
     const auto value = static_cast<float>(sum / count);
     if (!std::isfinite(value)) {
       update.embedding.clear();
-      update.status = absl::InternalError(
+      update.status = absl::DataLossError(
           "the model's final states are not finite: its weights, or what was computed from them, "
           "hold NaN or infinity");
       return update;

@@ -16,13 +16,13 @@ namespace tandem::coordinator {
 
 // `results` answer `rows` (CheckResult). Tokens after the one that ends the generation are dropped;
 // one that draws nothing ends once its prompt is computed, which Scheduler::Settle knows.
-// INTERNAL in the update if a row's logits are not finite.
+// In the update DATA_LOSS if a row's logits are not finite, and what Matcher::Follow returns.
 StreamUpdate ApplyRows(std::span<const step::RowRequest> rows,
                        std::span<const step::RowResult> results, uint32_t max_model_len,
                        Generation& generation);
 
 // Of a generation that pools states: its embedding and its end, once its prompt is computed, which
-// Scheduler::Settle knows; nothing before. INTERNAL in the update if its states are not finite.
+// Scheduler::Settle knows; nothing before. DATA_LOSS in the update if its states are not finite.
 StreamUpdate PooledUpdate(const Generation& generation);
 
 // Puts the workers' `guesses`, one per row that wants one (CheckResult), into the places of the

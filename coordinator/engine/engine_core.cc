@@ -240,11 +240,14 @@ void EngineCore::ApplyTo(Generation& generation, const coordinator::Step& step, 
                          std::span<const step::RowRequest> rows,
                          std::span<const step::RowResult> results) {
   StreamUpdate update = ApplyRows(rows, results, config_.scheduler.max_model_len, generation);
-  if (!update.status.ok()) {
+  if (absl::IsDataLoss(update.status)) {
     NoteNotFinite(generation,
                   absl::StrCat("rank 0, step ", step.descriptor.step_id.value, ", row ",
                                first_row + update.tokens.size()),
                   update.status);
+  } else if (absl::IsInternal(update.status)) {
+    TANDEM_LOG_REQUEST(kError, (LogRequest{.id = generation.request.id}))
+        << update.status.message();
   }
   if (!update.last()) generation.Speculate(step.plan.may_draft);
   Send(generation, std::move(update));

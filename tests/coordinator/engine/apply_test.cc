@@ -96,7 +96,7 @@ TEST(ApplyRowsTest, AScoredRowThatIsNotFiniteEndsTheRequest) {
         {.tokens = {}, .logprobs = {{3, nan, 1}, {9, likeliest, 1}}, .logits = {}}};
     const StreamUpdate update = ApplyRows(rows, results, kMaxModelLen, generation);
     EXPECT_EQ(update.prompt_logprobs.size(), 1u) << "an id that is impossible is no error";
-    EXPECT_EQ(update.status.code(), absl::StatusCode::kInternal);
+    EXPECT_EQ(update.status.code(), absl::StatusCode::kDataLoss);
     EXPECT_NE(update.status.message().find("not finite at position 1"), absl::string_view::npos)
         << update.status;
   }

@@ -136,6 +136,23 @@ TEST(EngineGrammarTest, ALostWorkerChangesNothing) {
   ExpectSame(found, wanted);
 }
 
+// The client's form is at fault, and no logits are.
+TEST(EngineGrammarTest, AnAnswerThatCannotGoOnEndsAsItsFormSays) {
+  const SimulatedEngine engine = Engine();
+  auto core = engine.Make();
+  const auto stream = std::make_shared<RecordingStream>();
+  Request request = MakeRequest("r", 3, 9, stream);
+  request.sampling.grammar =
+      grammar::GrammarOfTexts({grammar::Text("[x")}, SimulatedModel().vocab_size);
+  core->Add(std::move(request), 1);
+  RunAll(*core);
+  EXPECT_EQ(stream->record().code, absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(stream->record().message.starts_with("no token can follow 1 of an answer"))
+      << stream->record().message;
+  EXPECT_EQ(stream->record().tokens.size(), 1u);
+  EXPECT_EQ(core->Stats().not_finite, 0);
+}
+
 // A worker that draws something else is found out.
 TEST(EngineGrammarTest, ATokenThatIsNotAllowedEndsTheRequest) {
   Request request = MakeRequest("r", 3, 9, nullptr);

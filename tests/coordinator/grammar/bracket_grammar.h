@@ -28,14 +28,18 @@ inline std::vector<Expression> BracketRules() {
 }
 
 // The last id ends a generation.
-inline std::shared_ptr<TokenGrammar> BracketGrammar(uint32_t vocab_size) {
+inline std::shared_ptr<TokenGrammar> GrammarOfTexts(std::vector<Expression> rules,
+                                                    uint32_t vocab_size) {
   std::vector<std::string> tokens;
   for (TokenId id = 0; id + 1 < static_cast<TokenId>(vocab_size); ++id) {
     tokens.push_back(TextOfId(id));
   }
-  auto grammar = TokenGrammar::Create({BracketRules()}, TrieOf(std::move(tokens)));
+  auto grammar = TokenGrammar::Create({std::move(rules)}, TrieOf(std::move(tokens)));
   TANDEM_CHECK_OK(grammar.status());
   return *std::move(grammar);
+}
+inline std::shared_ptr<TokenGrammar> BracketGrammar(uint32_t vocab_size) {
+  return GrammarOfTexts(BracketRules(), vocab_size);
 }
 
 }  // namespace tandem::coordinator::grammar
