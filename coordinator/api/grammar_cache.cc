@@ -49,8 +49,10 @@ std::string KeyOf(const Constraint& constraint) {
 }  // namespace
 
 GrammarCache::GrammarCache(std::shared_ptr<const tokenizer::Tokenizer> tokenizer,
-                           uint32_t vocab_size)
-    : tokenizer_(std::move(tokenizer)), vocab_size_(vocab_size) {}
+                           uint32_t vocab_size, size_t most_network_bytes)
+    : tokenizer_(std::move(tokenizer)),
+      vocab_size_(vocab_size),
+      most_network_bytes_(most_network_bytes) {}
 
 absl::StatusOr<std::shared_ptr<grammar::TokenGrammar>> GrammarCache::Of(
     const Constraint& constraint) {
@@ -75,7 +77,24 @@ absl::StatusOr<std::shared_ptr<grammar::TokenGrammar>> GrammarCache::Make(
     TANDEM_ASSIGN_OR_RETURN(grammar,
                             grammar::WithReasoning(*constraint.reasoning, std::move(grammar)));
   }
-  return grammar::TokenGrammar::Create(grammar, Tokens());
+  TANDEM_ASSIGN_OR_RETURN(auto made, grammar::TokenGrammar::Create(grammar, Tokens()));
+  return Counted(std::move(made));
+}
+
+absl::StatusOr<std::shared_ptr<grammar::TokenGrammar>> GrammarCache::Counted(
+    std::shared_ptr<grammar::TokenGrammar> grammar) {
+  const size_t bytes = grammar->network_bytes();
+  const size_t others = network_bytes_->fetch_add(bytes);
+  grammar::TokenGrammar* const same = grammar.get();
+  std::shared_ptr<grammar::TokenGrammar> counted(
+      same, [all = network_bytes_, bytes, grammar = std::move(grammar)](auto*) mutable {
+        grammar.reset();
+        all->fetch_sub(bytes);
+      });
+  if (others + bytes <= most_network_bytes_) return counted;
+  return absl::ResourceExhaustedError(absl::StrCat("the form takes ", bytes,
+                                                   " bytes, those of other requests ", others,
+                                                   ", all together at most ", most_network_bytes_));
 }
 
 std::shared_ptr<const grammar::TokenTrie> GrammarCache::Tokens() {

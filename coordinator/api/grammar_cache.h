@@ -5,6 +5,7 @@
 #ifndef TANDEM_COORDINATOR_API_GRAMMAR_CACHE_H_
 #define TANDEM_COORDINATOR_API_GRAMMAR_CACHE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -25,12 +26,16 @@ class GrammarCache {
   // Grammars that are kept, and their bytes, apart from those in use.
   static constexpr size_t kMaxGrammars = 32;
   static constexpr size_t kMaxBytes = size_t{512} << 20;
+  // Of the networks of all grammars that there are: of those that wait, too.
+  static constexpr size_t kMaxNetworkBytes = size_t{1} << 30;
 
   // `vocab_size` is the head's.
-  GrammarCache(std::shared_ptr<const tokenizer::Tokenizer> tokenizer, uint32_t vocab_size);
+  GrammarCache(std::shared_ptr<const tokenizer::Tokenizer> tokenizer, uint32_t vocab_size,
+               size_t most_network_bytes = kMaxNetworkBytes);
 
   // Null without a constraint. INVALID_ARGUMENT if it is none, is not supported or allows nothing;
-  // UNIMPLEMENTED if the vocabulary is too large for masks. Takes time by the constraint's length.
+  // UNIMPLEMENTED if the vocabulary is too large for masks; RESOURCE_EXHAUSTED if the grammars of
+  // other requests leave too little memory. Takes time by the constraint's length.
   absl::StatusOr<std::shared_ptr<grammar::TokenGrammar>> Of(const Constraint& constraint);
 
  private:
@@ -40,6 +45,9 @@ class GrammarCache {
   };
 
   absl::StatusOr<std::shared_ptr<grammar::TokenGrammar>> Make(const Constraint& constraint);
+  // The same, and its network counts as long as it lives.
+  absl::StatusOr<std::shared_ptr<grammar::TokenGrammar>> Counted(
+      std::shared_ptr<grammar::TokenGrammar> grammar);
   std::shared_ptr<const grammar::TokenTrie> Tokens();
   // Null if it is not kept.
   std::shared_ptr<grammar::TokenGrammar> Find(const std::string& key);
@@ -47,6 +55,10 @@ class GrammarCache {
 
   const std::shared_ptr<const tokenizer::Tokenizer> tokenizer_;
   const uint32_t vocab_size_;
+  const size_t most_network_bytes_;
+  // Shared with grammars, which may outlive this.
+  const std::shared_ptr<std::atomic<size_t>> network_bytes_ =
+      std::make_shared<std::atomic<size_t>>(0);
   Mutex mutex_;
   std::shared_ptr<const grammar::TokenTrie> tokens_ TANDEM_GUARDED_BY(mutex_);
   std::list<Entry> entries_ TANDEM_GUARDED_BY(mutex_);  // the last one asked for first

@@ -88,7 +88,8 @@ class Automaton::Closure {
   bool can_end_ = false;
 };
 
-Automaton::Automaton(std::shared_ptr<const Network> network) : network_(std::move(network)) {
+Automaton::Automaton(std::shared_ptr<const Network> network, int64_t work)
+    : network_(std::move(network)), work_left_(work) {
   Keep({.can_end = false, .places = {}});  // kDead
   Closure closure(*network_, stacks_, work_left_);
   closure.Add(network_->start, StackSets::kEmptyStack);

@@ -32,7 +32,8 @@ class Automaton {
   // Why Next() last gave kDead for a state that it could not make.
   enum class Want { kNone, kRoom, kWork };
 
-  explicit Automaton(std::shared_ptr<const Network> network);
+  // The start is dead if it takes more `work`: then something is wanted.
+  explicit Automaton(std::shared_ptr<const Network> network, int64_t work = INT64_MAX);
   explicit Automaton(Network network)
       : Automaton(std::make_shared<const Network>(std::move(network))) {}
 
@@ -49,7 +50,7 @@ class Automaton {
 
   Want want() const { return want_; }
   // New states may take this much work from now on: places and edges looked at, a fraction of a
-  // microsecond each. At first there is no bound. Nothing is wanted any more.
+  // microsecond each. Nothing is wanted any more.
   void AllowWork(int64_t work);
   size_t num_states() const { return tables_.size(); }
   size_t bytes() const;
@@ -91,7 +92,7 @@ class Automaton {
   std::vector<Table> tables_;
   State start_ = kDead;
   size_t num_places_ = 0;
-  int64_t work_left_ = INT64_MAX;
+  int64_t work_left_;
   Want want_ = Want::kNone;
 };
 

@@ -1,7 +1,6 @@
 #include "coordinator/grammar/network.h"
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -38,7 +37,10 @@ class Builder {
     At(from).edges.push_back({bytes, to});
     ++num_edges_;
   }
-  void Move(NetworkState from, NetworkState to) { At(from).moves.push_back(to); }
+  void Move(NetworkState from, NetworkState to) {
+    At(from).moves.push_back(to);
+    ++num_edges_;
+  }
 
   absl::Status Lay(const Expression& expression, NetworkState from, NetworkState to) {
     if (network_.states.size() > kMaxNetworkStates || num_edges_ > kMaxNetworkEdges) {
@@ -70,6 +72,7 @@ class Builder {
                                                      " rules, but not rule ", expression.rule));
     }
     At(from).calls.push_back({starts_[expression.rule], to});
+    ++num_edges_;
     return absl::OkStatus();
   }
 
@@ -133,63 +136,75 @@ class Builder {
   size_t num_edges_ = 0;
 };
 
-// What holds for a state because it holds for others: `follows(state, holds)` says so, given those
-// for which it does. A state is asked again when it holds for one of those that it leads to.
-template <typename Follows>
-std::vector<bool> Closure(const Network& network, Follows follows) {
-  const size_t n = network.states.size();
-  std::vector<std::vector<uint32_t>> leading_to(n);
-  for (uint32_t i = 0; i < n; ++i) {
-    const auto leads = [&](NetworkState to) { leading_to[static_cast<size_t>(to)].push_back(i); };
-    for (const Network::ByteEdge& edge : network.states[i].edges) leads(edge.to);
-    for (const NetworkState to : network.states[i].moves) leads(to);
-    for (const Network::Call& call : network.states[i].calls) {
-      leads(call.start);
-      leads(call.to);
-    }
-  }
-  std::vector<bool> holds(n, false);
-  std::vector<uint32_t> waiting(n);
-  std::iota(waiting.begin(), waiting.end(), 0);
-  std::vector<bool> waits(n, true);  // once, however many of those that it leads to hold
-  while (!waiting.empty()) {
-    const uint32_t i = waiting.back();
-    waiting.pop_back();
-    waits[i] = false;
-    if (holds[i] || !follows(network.states[i], holds)) continue;
-    holds[i] = true;
-    for (const uint32_t from : leading_to[i]) {
-      if (holds[from] || waits[from]) continue;
-      waits[from] = true;
-      waiting.push_back(from);
-    }
-  }
-  return holds;
-}
 bool Holds(const std::vector<bool>& holds, NetworkState state) {
   return holds[static_cast<size_t>(state)];
 }
 
-// From which states the end of their rule can be reached.
-std::vector<bool> LiveStates(const Network& network) {
-  return Closure(network, [](const Network::State& state, const std::vector<bool>& live) {
-    return state.ends_rule ||
-           std::ranges::any_of(state.edges, [&](const auto& e) { return Holds(live, e.to); }) ||
-           std::ranges::any_of(state.moves, [&](auto to) { return Holds(live, to); }) ||
-           std::ranges::any_of(state.calls, [&](const auto& call) {
-             return Holds(live, call.start) && Holds(live, call.to);
-           });
-  });
+// From which states the end of their rule can be reached; if not `reads`, without reading anything.
+// What leads to a state is looked at once, when it holds for that state.
+std::vector<bool> Reaching(const Network& network, bool reads) {
+  struct Lead {
+    NetworkState from;
+    NetworkState with;  // must hold, too: a call's other half
+  };
+  const size_t n = network.states.size();
+  std::vector<std::vector<Lead>> leads(n);
+  std::vector<bool> holds(n, false);
+  std::vector<NetworkState> waiting;
+  const auto mark = [&](NetworkState state) {
+    if (Holds(holds, state)) return;
+    holds[static_cast<size_t>(state)] = true;
+    waiting.push_back(state);
+  };
+  for (size_t i = 0; i < n; ++i) {
+    const Network::State& state = network.states[i];
+    const auto from = static_cast<NetworkState>(i);
+    const auto add = [&](NetworkState to, NetworkState with) {
+      leads[static_cast<size_t>(to)].push_back({from, with});
+    };
+    for (const Network::ByteEdge& edge : state.edges) {
+      if (reads) add(edge.to, edge.to);
+    }
+    for (const NetworkState to : state.moves) add(to, to);
+    for (const Network::Call& call : state.calls) {
+      add(call.start, call.to);
+      add(call.to, call.start);
+    }
+    if (state.ends_rule) mark(from);
+  }
+  while (!waiting.empty()) {
+    const NetworkState to = waiting.back();
+    waiting.pop_back();
+    for (const Lead& lead : leads[static_cast<size_t>(to)]) {
+      if (Holds(holds, lead.with)) mark(lead.from);
+    }
+  }
+  return holds;
 }
-// The same without reading anything.
-std::vector<bool> NullableStates(const Network& network) {
-  return Closure(network, [](const Network::State& state, const std::vector<bool>& nullable) {
-    return state.ends_rule ||
-           std::ranges::any_of(state.moves, [&](auto to) { return Holds(nullable, to); }) ||
-           std::ranges::any_of(state.calls, [&](const auto& call) {
-             return Holds(nullable, call.start) && Holds(nullable, call.to);
-           });
-  });
+
+// States from which nothing is left but to end the rule.
+std::vector<bool> OnlyEnding(const Network& network) {
+  const size_t n = network.states.size();
+  std::vector<std::vector<size_t>> moving_to(n);
+  std::vector<size_t> num_moves(n, 0);  // to states that are not known to be such
+  std::vector<size_t> waiting;
+  for (size_t i = 0; i < n; ++i) {
+    const Network::State& state = network.states[i];
+    if (!state.edges.empty() || !state.calls.empty()) continue;
+    num_moves[i] = state.moves.size();
+    for (const NetworkState to : state.moves) moving_to[static_cast<size_t>(to)].push_back(i);
+    if (state.ends_rule && state.moves.empty()) waiting.push_back(i);
+  }
+  std::vector<bool> holds(n, false);
+  while (!waiting.empty()) {
+    const size_t to = waiting.back();
+    waiting.pop_back();
+    holds[to] = true;
+    for (const size_t from : moving_to[to]) {
+      if (--num_moves[from] == 0) waiting.push_back(from);
+    }
+  }
+  return holds;
 }
 
 void RemoveDead(const std::vector<bool>& live, Network& network) {
@@ -226,7 +241,7 @@ std::vector<NetworkState> FirstCalls(const Network& network, const std::vector<b
 // is the state of its number.
 absl::Status CheckLeftRecursion(const Network& network, const Grammar& grammar) {
   const size_t num_rules = grammar.rules.size();
-  const std::vector<bool> nullable = NullableStates(network);
+  const std::vector<bool> nullable = Reaching(network, /*reads=*/false);
   std::vector<std::vector<NetworkState>> calls(num_rules), callers(num_rules);
   std::vector<size_t> num_calls(num_rules, 0);
   for (size_t rule = 0; rule < num_rules; ++rule) {
@@ -276,18 +291,13 @@ absl::StatusOr<Network> Compile(const Grammar& grammar) {
   if (grammar.rules.empty()) return absl::InvalidArgumentError("the grammar has no rules");
   Builder builder(grammar);
   TANDEM_ASSIGN_OR_RETURN(Network network, builder.Build());
-  const std::vector<bool> live = LiveStates(network);
+  const std::vector<bool> live = Reaching(network, /*reads=*/true);
   if (!Holds(live, network.start)) {
     return absl::InvalidArgumentError("no string of the grammar comes to an end");
   }
   RemoveDead(live, network);
   TANDEM_RETURN_IF_ERROR(CheckLeftRecursion(network, grammar));
-  const std::vector<bool> only_ends =
-      Closure(network, [](const Network::State& state, const std::vector<bool>& only) {
-        return state.edges.empty() && state.calls.empty() &&
-               (state.ends_rule || !state.moves.empty()) &&
-               std::ranges::all_of(state.moves, [&](auto to) { return Holds(only, to); });
-      });
+  const std::vector<bool> only_ends = OnlyEnding(network);
   for (size_t i = 0; i < network.states.size(); ++i) network.states[i].only_ends = only_ends[i];
   return network;
 }

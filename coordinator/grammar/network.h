@@ -41,7 +41,7 @@ struct Network {
   size_t bytes() const;
 };
 
-// Bounds of states and of edges that read, as a repetition is written out.
+// Bounds of states and of what leads from one to another, as a repetition is written out.
 inline constexpr size_t kMaxNetworkStates = 1 << 18;
 inline constexpr size_t kMaxNetworkEdges = 1 << 20;
 

@@ -1,5 +1,6 @@
 #include "coordinator/grammar/token_grammar.h"
 
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -8,12 +9,30 @@
 #include "common/base/status.h"
 
 namespace tandem::coordinator::grammar {
+namespace {
+
+// Why an automaton has no state for something; empty: there is none.
+std::string WhyNot(Automaton::Want want) {
+  switch (want) {
+    case Automaton::Want::kRoom:
+      return absl::StrCat("it has too many states, which take more than ",
+                          Automaton::kMaxBytes >> 20, " MiB");
+    case Automaton::Want::kWork:
+      return "it takes too long to find which may";
+    case Automaton::Want::kNone:
+      break;
+  }
+  return "";
+}
+
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<TokenGrammar>> TokenGrammar::Create(
     const Grammar& grammar, std::shared_ptr<const TokenTrie> tokens) {
   TANDEM_ASSIGN_OR_RETURN(Network network, Compile(grammar));
   auto network_ptr = std::make_shared<const Network>(std::move(network));
   std::shared_ptr<TokenGrammar> out(new TokenGrammar(std::move(network_ptr), std::move(tokens)));
+  TANDEM_RETURN_IF_ERROR(out->CheckStart());
   absl::StatusOr<Continuation> first = Matcher(out).Follow({});
   if (!first.ok()) return absl::InvalidArgumentError(first.status().message());
   out->first_ = *std::move(first);
@@ -27,7 +46,15 @@ TokenGrammar::TokenGrammar(std::shared_ptr<const Network> network,
                            std::shared_ptr<const TokenTrie> tokens)
     : network_(std::move(network)),
       tokens_(std::move(tokens)),
-      automaton_(std::make_shared<Automaton>(network_)) {}
+      automaton_(std::make_shared<Automaton>(network_, kMaxWork)) {}
+
+absl::Status TokenGrammar::CheckStart() {
+  MutexLock lock(mutex_);
+  const std::string why_not = WhyNot(automaton_->want());
+  if (why_not.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("no token can begin an answer of this form: ", why_not));
+}
 
 absl::StatusOr<Continuation> TokenGrammar::Follow(std::span<const TokenId> tokens, Place& place) {
   MutexLock lock(mutex_);
@@ -40,15 +67,8 @@ absl::StatusOr<Continuation> TokenGrammar::Follow(std::span<const TokenId> token
     return absl::FailedPreconditionError(absl::StrCat("no token can follow ", tokens.size(),
                                                       " of an answer of this form: ", why...));
   };
-  switch (automaton_->want()) {
-    case Automaton::Want::kRoom:
-      return no_token("it has too many states, which take more than ", Automaton::kMaxBytes >> 20,
-                      " MiB");
-    case Automaton::Want::kWork:
-      return no_token("it takes too long to find which may");
-    case Automaton::Want::kNone:
-      break;
-  }
+  const std::string why_not = WhyNot(automaton_->want());
+  if (!why_not.empty()) return no_token(why_not);
   TANDEM_RETURN_IF_ERROR(status);
   if (next.has_tokens || next.can_end) return next;
   return no_token("it would nest deeper than ", Automaton::kMaxDepth,
@@ -64,7 +84,8 @@ void TokenGrammar::Move(Place& place) {
 
 bool TokenGrammar::MakeRoom(Place& place) {
   if (automaton_->want() != Automaton::Want::kRoom || is_new_) return false;
-  automaton_ = std::make_shared<Automaton>(network_);
+  automaton_ =
+      std::make_shared<Automaton>(network_, kMaxWork);  // the start takes as much as at first
   automaton_->AllowWork(kMaxWork);
   continuations_.clear();
   is_new_ = true;

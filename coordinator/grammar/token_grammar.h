@@ -35,14 +35,16 @@ class TokenGrammar {
   // the engine waits.
   static constexpr int64_t kMaxWork = 1 << 19;
 
-  // INVALID_ARGUMENT as Compile, or if no token begins a string of it.
+  // INVALID_ARGUMENT as Compile, or if no token begins a string of it, or that takes too much
+  // memory or work to find.
   static absl::StatusOr<std::shared_ptr<TokenGrammar>> Create(
       const Grammar& grammar, std::shared_ptr<const TokenTrie> tokens);
 
   // What a text begins with; it has tokens.
   const Continuation& first() const { return first_; }
   // Of memory, at most, without the masks.
-  size_t bytes() const { return network_->bytes() + Automaton::kMaxBytes; }
+  size_t bytes() const { return network_bytes() + Automaton::kMaxBytes; }
+  size_t network_bytes() const { return network_->bytes(); }
 
  private:
   friend class Matcher;
@@ -58,6 +60,7 @@ class TokenGrammar {
   TokenGrammar(std::shared_ptr<const Network> network, std::shared_ptr<const TokenTrie> tokens);
 
   absl::StatusOr<Continuation> Follow(std::span<const TokenId> tokens, Place& place);
+  absl::Status CheckStart();
   void Move(Place& place) TANDEM_REQUIRES(mutex_);
   // False if there is room, or none even in a new automaton.
   bool MakeRoom(Place& place) TANDEM_REQUIRES(mutex_);

@@ -135,6 +135,17 @@ TEST(Automaton, WorkHasABound) {
   EXPECT_EQ(a.want(), Automaton::Want::kNone);
 }
 
+TEST(Automaton, TheStartHasABoundOfWorkToo) {
+  auto network = Compile({{Repeat(Optional(Text("a")), 1000, 1000)}});
+  ASSERT_TRUE(network.ok());
+  const auto shared = std::make_shared<const Network>(*std::move(network));
+  const Automaton poor(shared, 100), rich(shared, 1 << 20);
+  EXPECT_EQ(poor.start(), Automaton::kDead);
+  EXPECT_EQ(poor.want(), Automaton::Want::kWork);
+  EXPECT_NE(rich.start(), Automaton::kDead);
+  EXPECT_EQ(rich.want(), Automaton::Want::kNone);
+}
+
 TEST(Automaton, IsFullAtItsBound) {
   // 2^17 different sets of places where one of the last 17 bytes was an a.
   Automaton a = Compiled(
@@ -177,6 +188,11 @@ TEST(Compile, RefusesRulesThatDoNotExist) {
 
 TEST(Compile, BoundsStates) {
   EXPECT_THAT(Refusal({Repeat(Repeat(Text("ab"), 1000, 1000), 1000, 1000)}), HasSubstr("states"));
+}
+
+TEST(Compile, BoundsMoves) {
+  const std::vector<Expression> nothing(3000, Text(""));
+  EXPECT_THAT(Refusal({Repeat(Choice(nothing), 1000, 1000)}), HasSubstr("edges"));
 }
 
 TEST(Compile, BoundsEdges) {

@@ -124,6 +124,23 @@ TEST(TokenGrammar, LongAnswersOfOneFormBesideEachOther) {
   }
 }
 
+// 300 ways to begin, each of which has 3000 ways to read nothing first.
+TEST(TokenGrammar, RefusesWhatTakesTooLongToBegin) {
+  constexpr RuleIndex kWays = 300;
+  std::vector<Expression> rules;
+  for (RuleIndex way = 0; way < kWays; ++way) {
+    rules.push_back(Choice({Sequence({Rule(kWays + 1), Text("b")}), Rule(way + 1)}));
+  }
+  rules.push_back(Text("b"));
+  std::vector<Expression> nothing(3000, Text(""));
+  nothing.push_back(Text("b"));
+  rules.push_back(Choice(std::move(nothing)));
+  const auto grammar = TokenGrammar::Create({std::move(rules)}, TrieOf({"b"}));
+  EXPECT_EQ(grammar.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(grammar.status().message()),
+              HasSubstr("no token can begin an answer of this form: it takes too long"));
+}
+
 TEST(TokenGrammar, WhatTakesTooLongEndsOneAnswer) {
   std::vector<std::string> tokens = {"a"};
   for (size_t n = 1; n < 40; ++n) tokens.push_back(std::string(n, 'b'));
