@@ -31,7 +31,7 @@ inline constexpr uint32_t kMaxPools = 64;
 inline constexpr uint32_t kMaxPenaltyWindow = 4096;
 inline constexpr uint32_t kMaxLogitBiases = 1024;
 inline constexpr uint32_t kMaxEndIds = 1024;
-inline constexpr uint32_t kMaxBannedSequences = 512;
+inline constexpr uint32_t kMaxBannedSequences = 576;
 // Adjustments of one row, 16 bytes each (docs/decisions/0022-logit-adjustments.md).
 inline constexpr size_t kMaxRowAdjustments =
     kMaxPenaltyWindow + kMaxLogitBiases + kMaxEndIds + kMaxBannedSequences;

@@ -21,6 +21,7 @@ constexpr std::string_view kPre = "tokenizer.ggml.pre";
 constexpr std::string_view kTokens = "tokenizer.ggml.tokens";
 constexpr std::string_view kScores = "tokenizer.ggml.scores";
 constexpr std::string_view kTypes = "tokenizer.ggml.token_type";
+constexpr std::string_view kSuppressed = "tokenizer.ggml.suppress_tokens";
 constexpr std::string_view kMerges = "tokenizer.ggml.merges";
 constexpr std::string_view kChatTemplate = "tokenizer.chat_template";
 constexpr std::string_view kName = "general.name";
@@ -46,6 +47,10 @@ absl::Status ReadLists(const gguf::Metadata& metadata, VocabularyData* data) {
     data->types = types.ToVector();
     if (data->types.empty())
       return absl::InvalidArgumentError(absl::StrCat(Sv(kTypes), " is empty"));
+  }
+  if (metadata.Has(kSuppressed)) {
+    TANDEM_ASSIGN_OR_RETURN(gguf::NumberArray<int32_t> ids, metadata.GetInt32s(kSuppressed));
+    data->suppressed = ids.ToVector();
   }
   const TokenizerModel* model = FindTokenizerModel(data->model);
   if (model != nullptr && model->has_merges) {

@@ -114,6 +114,7 @@ class VocabularyTokenizer : public Tokenizer {
   const std::vector<TokenId>& end_of_generation_ids() const override {
     return vocabulary_->end_of_generation();
   }
+  std::span<const TokenId> suppressed_ids() const override { return vocabulary_->suppressed(); }
   bool IsControl(TokenId id) const override {
     if (!vocabulary_->Contains(id)) return false;
     const TokenType type = vocabulary_->type(id);

@@ -5,7 +5,9 @@
 #ifndef TANDEM_COMMON_TOKENIZER_TOKENIZER_H_
 #define TANDEM_COMMON_TOKENIZER_TOKENIZER_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +18,9 @@ namespace tandem::tokenizer {
 
 // "The vocabulary has no such token."
 inline constexpr TokenId kNoToken = -1;
+
+// Tokens that a vocabulary may have suppressed.
+inline constexpr size_t kMaxSuppressed = 64;
 
 struct EncodeOptions {
   // BOS before and EOS after the text, if the vocabulary requires them.
@@ -59,6 +64,8 @@ class Tokenizer {
   virtual bool IsEndOfGeneration(TokenId id) const = 0;
   // The same as a list, ascending.
   virtual const std::vector<TokenId>& end_of_generation_ids() const = 0;
+  // Ids that no answer has, ascending: what a model draws for other modalities, say.
+  virtual std::span<const TokenId> suppressed_ids() const { return {}; }
   // True for control and unknown tokens: they control the model and are not part of the text. False
   // for ids out of range.
   virtual bool IsControl(TokenId id) const = 0;

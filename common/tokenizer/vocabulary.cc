@@ -15,34 +15,51 @@ namespace {
 
 constexpr int kMaxTokenType = static_cast<int>(TokenType::kByte);
 
-// Texts of end-of-turn tokens, for files without eot_token_id. Most files lack it, so every GGUF
-// engine searches for the texts.
-constexpr std::string_view kEndOfTurnTexts[] = {
-    "<|eot_id|>",
-    "<|im_end|>",
-    "<|end|>",
-    "<end_of_turn>",
-    "<|endoftext|>",
-    "<|end_of_text|>",
-    "<EOT>",
-    "_<EOT>",
-    "[EOT]",
-    "<end_of_utterance>",
-    "<\uFF5Cend\u2581of\u2581sentence\uFF5C>",
-    "<turn|>",
+// Tokens that end an answer by their texts, whatever the file's eos is. Most files do not state
+// their eot, so every GGUF engine looks for texts.
+struct EndText {
+  std::string_view text;
+  bool is_eot = false;  // of those that there are the first one is, if the file does not state any
+};
+constexpr EndText kEndTexts[] = {
+    {"<|eot_id|>", true},
+    {"<|im_end|>", true},
+    {"<|end|>", true},
+    {"<end_of_turn>", true},
+    {"<|endoftext|>", true},
+    {"<|end_of_text|>", true},
+    {"<EOT>", true},
+    {"_<EOT>", true},
+    {"[EOT]", true},
+    {"<end_of_utterance>", true},
+    {"<\uFF5Cend\u2581of\u2581sentence\uFF5C>", true},
+    {"<turn|>", true},
+    {"<|eom_id|>"},
+    {"<|return|>"},
+    {"<|call|>"},
+    {"<|flush|>"},
+    {"<|calls|>"},
+    {"[EOS]"},
+    {"[e~["},
+    {"<eos>"},
+    {"<|tool_response>"},
+    // Between files of a repository: what fills a gap in the middle of one ends there.
+    {"<|fim_pad|>"},
+    {"<|repo_name|>"},
+    {"<|file_sep|>"},
 };
 constexpr std::string_view kEndOfMessageText = "<|eom_id|>";
-// Generation ends on each of these, regardless of the file's eos.
-constexpr std::string_view kEndTexts[] = {
-    "<|eot_id|>",    "<|im_end|>",         "<|end|>",    "<end_of_turn>",
-    "<|endoftext|>", "<|eom_id|>",         "<EOT>",      "_<EOT>",
-    "[EOT]",         "<|end_of_text|>",    "<|return|>", "<|call|>",
-    "[EOS]",         "<end_of_utterance>", "<turn|>",    "<|tool_response>",
-};
-// gpt-oss's format (openai/harmony): <|end|> ends a message, and an answer has several of them;
-// <|return|> ends the answer, <|call|> the message that calls a tool.
-constexpr std::string_view kHarmonyEnd = "<|end|>";
-constexpr std::string_view kHarmonyMarks[] = {"<|return|>", "<|call|>"};
+// In formats whose answers have several messages, <|end|> ends a message only. They have tokens for
+// the end of an answer and of a message that calls a tool: gpt-oss's (openai/harmony), Solar
+// Open's.
+constexpr std::string_view kMessageEnd = "<|end|>";
+constexpr std::string_view kEndsOfMessageFormats[][2] = {{"<|return|>", "<|call|>"},
+                                                         {"<|flush|>", "<|calls|>"}};
+
+// Of a token's text, and of the texts of all that are found in a text before anything else: each of
+// their bytes takes a hundred or so in the automata that find them.
+constexpr size_t kMaxTokenBytes = size_t{64} << 10;
+constexpr size_t kMaxSpecialBytes = size_t{4} << 20;
 
 int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -73,6 +90,12 @@ absl::StatusOr<Vocabulary> Vocabulary::Create(VocabularyData data) {
   TANDEM_RETURN_IF_ERROR(vocabulary.SetByteTokens());
   TANDEM_RETURN_IF_ERROR(vocabulary.SetSpecialIds());
   vocabulary.DetectEndsByText();
+  vocabulary.SetSuppressed();
+  if (vocabulary.suppressed_.size() > kMaxSuppressed) {
+    return absl::InvalidArgumentError(absl::StrCat("vocabulary: ", vocabulary.suppressed_.size(),
+                                                   " tokens are suppressed, at most ",
+                                                   kMaxSuppressed, " may be"));
+  }
   return vocabulary;
 }
 
@@ -95,6 +118,10 @@ absl::Status Vocabulary::CheckTokens() {
   index_.reserve(count);
   for (size_t i = 0; i < count; ++i) {
     const std::string& text = data_.tokens[i];
+    if (text.size() > kMaxTokenBytes) {
+      return absl::InvalidArgumentError(absl::StrCat("vocabulary: token ", i, " has ", text.size(),
+                                                     " bytes, at most ", kMaxTokenBytes));
+    }
     max_token_bytes_ = std::max(max_token_bytes_, text.size());
     if (!text.empty()) index_[text] = static_cast<TokenId>(i);
   }
@@ -107,6 +134,7 @@ absl::Status Vocabulary::SetTypes() {
   if (data_.types.size() != data_.tokens.size()) {
     return WrongLength("the list of token types", data_.types.size(), data_.tokens.size());
   }
+  size_t special_bytes = 0;
   for (size_t i = 0; i < types_.size(); ++i) {
     const int32_t type = data_.types[i];
     if (type < 0 || type > kMaxTokenType) {
@@ -114,8 +142,15 @@ absl::Status Vocabulary::SetTypes() {
                                                      "; types are 0 to ", kMaxTokenType));
     }
     types_[i] = static_cast<TokenType>(type);
+    const bool is_found_first = types_[i] == TokenType::kControl ||
+                                types_[i] == TokenType::kUnknown ||
+                                types_[i] == TokenType::kUserDefined;
+    if (is_found_first) special_bytes += data_.tokens[i].size();
   }
-  return absl::OkStatus();
+  if (special_bytes <= kMaxSpecialBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("vocabulary: the texts of special tokens have ",
+                                                 special_bytes, " bytes, at most ",
+                                                 kMaxSpecialBytes));
 }
 
 absl::Status Vocabulary::SetByteTokens() {
@@ -137,24 +172,26 @@ absl::Status Vocabulary::SetSpecialIds() {
     const char* name;
     std::optional<uint64_t> stated;
     TokenId* id;
-    TokenId fallback;  // if the file has none
+    TokenId fallback;     // if the file has none
+    bool needed = false;  // one that is no token's id is an error; of the others it counts as none
   };
   const TokenizerModel* known = FindTokenizerModel(data_.model);
   const TokenizerModel model = known == nullptr ? TokenizerModel{} : *known;
   const Entry entries[] = {
-      {"bos", data_.bos, &special_.bos, model.bos},
-      {"eos", data_.eos, &special_.eos, model.eos},
+      {"bos", data_.bos, &special_.bos, model.bos, true},
+      {"eos", data_.eos, &special_.eos, model.eos, true},
       {"eot", data_.eot, &special_.eot, kNoToken},
       {"eom", data_.eom, &special_.eom, kNoToken},
       {"unknown", data_.unknown, &special_.unknown, model.unknown},
       {"padding", data_.padding, &special_.padding, model.padding},
   };
   for (const Entry& entry : entries) {
-    if (!entry.stated.has_value()) {
+    const bool is_token = entry.stated.has_value() && *entry.stated < data_.tokens.size();
+    if (!is_token && (!entry.stated.has_value() || !entry.needed)) {
       *entry.id = entry.fallback < size() ? entry.fallback : kNoToken;
       continue;
     }
-    if (*entry.stated >= data_.tokens.size()) {
+    if (!is_token) {
       return absl::InvalidArgumentError(absl::StrCat("vocabulary: the ", entry.name,
                                                      " token id is ", *entry.stated,
                                                      ", but there are only ", size(), " tokens"));
@@ -178,23 +215,31 @@ absl::Status Vocabulary::SetSpecialIds() {
 }
 
 void Vocabulary::DetectEndsByText() {
-  const bool harmony = std::all_of(std::begin(kHarmonyMarks), std::end(kHarmonyMarks),
-                                   [&](auto text) { return Find(text) != kNoToken; });
+  const bool has_messages = std::ranges::any_of(kEndsOfMessageFormats, [&](const auto& ends) {
+    return std::ranges::all_of(ends, [&](auto text) { return Find(text) != kNoToken; });
+  });
   std::vector<TokenId> ends;
-  for (std::string_view text : kEndOfTurnTexts) {
-    if (harmony && text == kHarmonyEnd) continue;
-    if (special_.eot == kNoToken) special_.eot = FindControl(text);
+  for (const EndText& end : kEndTexts) {
+    const TokenId id = FindControl(end.text);
+    if (has_messages && end.text == kMessageEnd) continue;
+    if (end.is_eot && special_.eot == kNoToken) special_.eot = id;
+    ends.push_back(id);
   }
-  if (special_.eom == kNoToken) special_.eom = FindControl(kEndOfMessageText);
-  for (std::string_view text : kEndTexts) {
-    const TokenId end = FindControl(text);
-    if (!harmony || text != kHarmonyEnd) ends.push_back(end);
-  }
+  if (special_.eom == kNoToken) special_.eom = Find(kEndOfMessageText);
   ends.insert(ends.end(), {special_.eos, special_.eot, special_.eom});
   std::sort(ends.begin(), ends.end());
   ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
   if (!ends.empty() && ends.front() == kNoToken) ends.erase(ends.begin());
   end_of_generation_ = std::move(ends);
+}
+
+void Vocabulary::SetSuppressed() {
+  for (const int32_t id : data_.suppressed) {
+    if (Contains(id)) suppressed_.push_back(id);
+  }
+  std::ranges::sort(suppressed_);
+  const auto repeated = std::ranges::unique(suppressed_);
+  suppressed_.erase(repeated.begin(), repeated.end());
 }
 
 TokenId Vocabulary::FindControl(std::string_view text) {

@@ -39,6 +39,7 @@ struct VocabularyData {
   // Special ids; empty if the file does not specify them.
   std::optional<uint64_t> bos, eos, eot, eom, unknown, padding;
   std::optional<bool> add_bos, add_eos, add_space_prefix;
+  std::vector<int32_t> suppressed;  // ids that are never drawn; those of no token do not count
   std::string chat_template;
   // White space right after a special token belongs to it and is dropped, except for the tokens
   // excluded by Vocabulary::StripsAfter (Phi-3; its GGUF files do not specify it).
@@ -48,8 +49,9 @@ struct VocabularyData {
 // Immutable and thread-safe. Not copyable: the index refers to the object's texts.
 class Vocabulary {
  public:
-  // INVALID_ARGUMENT naming the defect: no tokens, wrong lengths, unknown types, ids out of range,
-  // a score that is NaN, a byte token whose text names no byte.
+  // INVALID_ARGUMENT naming the defect: no tokens, wrong lengths, unknown types, bos or eos out of
+  // range, a score that is NaN, a byte token whose text names no byte; texts that are too long, too
+  // many suppressed tokens.
   static absl::StatusOr<Vocabulary> Create(VocabularyData data);
 
   Vocabulary(Vocabulary&&) = default;
@@ -78,6 +80,7 @@ class Vocabulary {
 
   const SpecialTokens& special() const { return special_; }
   const std::vector<TokenId>& end_of_generation() const { return end_of_generation_; }
+  const std::vector<TokenId>& suppressed() const { return suppressed_; }  // ascending
   size_t max_token_bytes() const { return max_token_bytes_; }
   const VocabularyData& data() const { return data_; }
 
@@ -88,6 +91,7 @@ class Vocabulary {
   absl::Status SetByteTokens();
   absl::Status SetSpecialIds();
   void DetectEndsByText();
+  void SetSuppressed();
   // Find, and marks the token as control: some converters forget to.
   TokenId FindControl(std::string_view text);
 
@@ -97,6 +101,7 @@ class Vocabulary {
   std::vector<TokenId> byte_tokens_;                       // 256
   SpecialTokens special_;
   std::vector<TokenId> end_of_generation_;  // ascending
+  std::vector<TokenId> suppressed_;
   size_t max_token_bytes_ = 0;
 };
 

@@ -13,7 +13,7 @@ namespace tandem::coordinator {
 namespace {
 
 // Every banned word gives up to two sequences of ids.
-static_assert(2 * kMaxBadWords <= step::kMaxBannedSequences);
+static_assert(2 * kMaxBadWords + tokenizer::kMaxSuppressed <= step::kMaxBannedSequences);
 
 absl::Status CheckTexts(const char* field, const std::vector<std::string>& texts, size_t most,
                         size_t most_bytes) {
@@ -70,6 +70,13 @@ absl::Status FillBadWords(const GenerateParams& params, const ServingModel& mode
   return absl::OkStatus();
 }
 
+// A form's tokens are without them.
+void BanSuppressed(const ServingModel& model, Sampling& out) {
+  for (const TokenId id : model.tokenizer->suppressed_ids()) {
+    if (static_cast<uint32_t>(id) < model.vocab_size) out.banned_sequences.push_back({id});
+  }
+}
+
 // Ids whose text, a control token's name, holds a breaker.
 absl::Status FillBreakers(const GenerateParams& params, const ServingModel& model, Sampling& out) {
   TANDEM_RETURN_IF_ERROR(CheckTexts("dry_sequence_breakers", params.dry_sequence_breakers,
@@ -96,6 +103,7 @@ absl::Status FillTokenRules(const GenerateParams& params, const ServingModel& mo
                             Sampling& out) {
   TANDEM_RETURN_IF_ERROR(FillLogitBias(params, out));
   TANDEM_RETURN_IF_ERROR(FillBadWords(params, model, out));
+  if (params.constraint.kind == Constraint::Kind::kNone) BanSuppressed(model, out);
   return FillBreakers(params, model, out);
 }
 

@@ -19,6 +19,8 @@ TokenTrie::TokenTrie(std::shared_ptr<const tokenizer::Tokenizer> tokenizer, uint
   Tokens tokens;
   for (uint32_t id = 0; id < vocab_size_; ++id) {
     const std::string_view bytes = BytesOf(static_cast<TokenId>(id));
+    if (std::ranges::binary_search(tokenizer_->suppressed_ids(), static_cast<TokenId>(id)))
+      continue;
     if (!bytes.empty()) tokens.push_back({bytes, static_cast<TokenId>(id)});
   }
   std::ranges::sort(tokens);

@@ -84,14 +84,17 @@ TEST(Bpe, BosAndEosAsTheVocabularyAsks) {
   EXPECT_EQ(tokenizer->Encode("", kPlain).value(), std::vector<TokenId>{});
 }
 
-// llama-bpe: a word that is a token needs no merges, and a control token's name is no such word.
+// A word that is a token needs no merges, and a control token's name is no such word.
 TEST(Bpe, WholeWordsFirst) {
   VocabularyData data = ByteLevelVocabulary({"c d"}, "llama-bpe");
   data.add_bos = false;
   const TokenId whole = static_cast<TokenId>(data.tokens.size());
   AddToken(&data, "abcd", TokenType::kNormal);
   AddToken(&data, "secret", TokenType::kControl);
-  EXPECT_EQ(MakeTokenizer(data).value()->Encode("abcd", {}).value(), std::vector<TokenId>{whole});
+  for (const char* pre : {"llama-bpe", "glm4", "tekken"}) {
+    data.pre = pre;
+    EXPECT_EQ(MakeTokenizer(data).value()->Encode("abcd", {}).value(), std::vector<TokenId>{whole});
+  }
   EXPECT_EQ(MakeTokenizer(data).value()->Encode("secret", {}).value().size(), 6u);
   data.pre = "gpt-2";
   EXPECT_EQ(MakeTokenizer(data).value()->Encode("abcd", {}).value(),

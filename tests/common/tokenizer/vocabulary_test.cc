@@ -54,11 +54,20 @@ const Defect kDefects[] = {
     {"ByteTokenEmpty", Spm, [](auto* d) { d->tokens[3] = ""; }, "token 3 is of type byte"},
     {"BosOutOfRange", Bpe, [](auto* d) { d->bos = d->tokens.size(); }, "the bos token id is 262"},
     {"EosHuge", Bpe, [](auto* d) { d->eos = uint64_t{1} << 31; }, "the eos token id is 2147483648"},
-    {"EotOutOfRange", Bpe, [](auto* d) { d->eot = 9999; }, "the eot token id is 9999"},
-    {"EomOutOfRange", Bpe, [](auto* d) { d->eom = 9999; }, "the eom token id is 9999"},
-    {"UnknownOutOfRange", Spm, [](auto* d) { d->unknown = 9999; }, "the unknown token id is 9999"},
-    {"PaddingMax", Bpe, [](auto* d) { d->padding = std::numeric_limits<uint64_t>::max(); },
-     "the padding token id is 18446744073709551615"},
+    {"TokenTooLong", Bpe, [](auto* d) { d->tokens[7] = std::string(65537, 'x'); },
+     "token 7 has 65537 bytes, at most 65536"},
+    {"SpecialTokensTooLong", Spm,
+     [](auto* d) {
+       for (int i = 0; i < 65; ++i) {
+         AddToken(d, std::string(65535, 'x') + std::to_string(i % 10), TokenType::kUserDefined);
+       }
+     },
+     "the texts of special tokens have 42"},
+    {"TooManySuppressed", Bpe,
+     [](auto* d) {
+       for (int i = 0; i < 65; ++i) d->suppressed.push_back(i);
+     },
+     "65 tokens are suppressed, at most 64 may be"},
     {"BosWanted", Bpe,
      [](auto* d) {
        d->bos.reset();
@@ -111,6 +120,27 @@ TEST(Vocabulary, IdsOutOfRangeAreAnError) {
     EXPECT_FALSE(tokenizer->IsControl(id));
     EXPECT_FALSE(tokenizer->IsEndOfGeneration(id));
   }
+}
+
+// Published files have a padding of -1, or of the first id behind the vocabulary.
+TEST(Vocabulary, IdsThatNothingNeedsMayBeThoseOfNoToken) {
+  VocabularyData data = Spm();
+  data.padding = 4294967295;
+  data.unknown = data.eot = data.eom = data.tokens.size();
+  const SpecialTokens special = MakeTokenizer(data).value()->special_tokens();
+  EXPECT_EQ(special.padding, kNoToken);
+  EXPECT_EQ(special.unknown, 0);
+  EXPECT_EQ(special.eot, kNoToken);
+  EXPECT_EQ(special.eom, kNoToken);
+}
+
+TEST(Vocabulary, SuppressedIdsAreThoseOfTokens) {
+  VocabularyData data = Bpe();
+  data.suppressed = {7, -1, 5, 7, 1 << 30};
+  const auto tokenizer = MakeTokenizer(data).value();
+  EXPECT_EQ(
+      std::vector<TokenId>(tokenizer->suppressed_ids().begin(), tokenizer->suppressed_ids().end()),
+      (std::vector<TokenId>{5, 7}));
 }
 
 TEST(Vocabulary, SpecialIdsOfAFileWithoutThem) {
@@ -179,6 +209,17 @@ TEST(Vocabulary, HarmonyMessagesDoNotEndTheAnswer) {
   auto tokenizer = MakeTokenizer(data).value();
   EXPECT_EQ(tokenizer->end_of_generation_ids(), (std::vector<TokenId>{eos, end + 1, end + 2}));
   EXPECT_TRUE(tokenizer->IsControl(end));
+}
+
+TEST(Vocabulary, SolarOpensMessagesDoNotEndTheAnswer) {
+  VocabularyData data = Bpe();
+  const TokenId eos = static_cast<TokenId>(*data.eos);
+  const TokenId end = static_cast<TokenId>(data.tokens.size());
+  for (const char* text : {"<|end|>", "<|flush|>", "<|calls|>"}) {
+    AddToken(&data, text, TokenType::kControl);
+  }
+  EXPECT_EQ(MakeTokenizer(data).value()->end_of_generation_ids(),
+            (std::vector<TokenId>{eos, end + 1, end + 2}));
 }
 
 }  // namespace

@@ -209,6 +209,39 @@ TEST(RequestBuilder, RequestsOfOneFormShareItsGrammar) {
   EXPECT_TRUE(used->first().has_tokens);
 }
 
+TEST(RequestBuilder, FormsOfAllRequestsHaveABoundOfMemory) {
+  ServingModel model = ServingModelForTest();
+  model.grammars = std::make_shared<GrammarCache>(model.tokenizer, model.vocab_size, 100'000);
+  const auto request = [&](const std::string& regex) {
+    GenerateParams params = Sound();
+    params.constraint = {.kind = Constraint::Kind::kRegex, .text = regex};
+    return BuildRequest(params, model);
+  };
+  EXPECT_TRUE(request("ab").ok());
+  const absl::Status status = request("a{1000}b{1000}").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  const std::string message(status.message());
+  EXPECT_TRUE(message.starts_with("sampling.constraint: the form takes ")) << message;
+  EXPECT_TRUE(message.ends_with(", all together at most 100000")) << message;
+  EXPECT_TRUE(request("abc").ok()) << "what was refused does not count";
+}
+
+TEST(RequestBuilder, SuppressedTokensAreBannedButBesideAForm) {
+  tokenizer::VocabularyData vocabulary = tokenizer::ByteLevelVocabulary({});
+  vocabulary.suppressed = {7, 'b'};
+  ServingModel model = ServingModelForTest();
+  model.tokenizer = tokenizer::MakeTokenizer(std::move(vocabulary)).value();
+  model.grammars = std::make_shared<GrammarCache>(model.tokenizer, model.vocab_size);
+  GenerateParams params = Sound();
+  EXPECT_EQ(BuildRequest(params, model).value().sampling.banned_sequences,
+            (std::vector<std::vector<TokenId>>{{7}, {'b'}}));
+  params.constraint = {.kind = Constraint::Kind::kRegex, .text = "[ab]"};
+  const Sampling formed = BuildRequest(params, model).value().sampling;
+  EXPECT_TRUE(formed.banned_sequences.empty());
+  EXPECT_TRUE(step::Contains(*formed.grammar->first().allowed, 'a'));
+  EXPECT_FALSE(step::Contains(*formed.grammar->first().allowed, 'b'));
+}
+
 TEST(RequestBuilder, AVocabularyMayBeTooLargeForForms) {
   ServingModel model = ServingModelForTest();
   model.grammars = std::make_shared<GrammarCache>(model.tokenizer, (1u << 19) + 1);

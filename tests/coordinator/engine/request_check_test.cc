@@ -87,8 +87,8 @@ const Case kCases[] = {
      },
      "banned token 1 is id 97"},
     {"BannedNothing", [](Request& r) { r.sampling.banned_sequences = {{}}; }, "is empty"},
-    {"BannedMany", [](Request& r) { r.sampling.banned_sequences.assign(513, {1}); },
-     "513 sequences of ids are banned, at most 512 may be"},
+    {"BannedMany", [](Request& r) { r.sampling.banned_sequences.assign(577, {1}); },
+     "577 sequences of ids are banned, at most 576 may be"},
     {"UnsortedBreakers",
      [](Request& r) {
        r.sampling.dry_breakers = {9, 3};
