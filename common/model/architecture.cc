@@ -31,7 +31,8 @@ constexpr Architecture kArchitectures[] = {
     {.name = "deepseek2",
      .tensors = kDeepseek2Tensors,
      .latent_attention = true,
-     .shares_experts = true},
+     .shares_experts = true,
+     .log_multiplier = LogMultiplier::kScalesScores},
     {.name = "gpt-oss",
      .tensors = kGptOssTensors,
      .pairing = RopePairing::kHalves,
@@ -122,7 +123,7 @@ constexpr Architecture kArchitectures[] = {
     {.name = "mistral3",
      .tensors = kLlamaTensors,
      .normalizes_experts = true,
-     .log_multiplier_divides = true},
+     .log_multiplier = LogMultiplier::kDivides},
     {.name = "smollm3", .tensors = kLlamaTensors, .unrotated_period = 4},
 };
 

@@ -18,6 +18,14 @@ namespace tandem::model {
 // Which key head a value head of a delta net has: see DeltaNetSpec. kNone: there is no delta net.
 enum class DeltaNetHeads { kNone, kGrouped, kStrided };
 
+// What a file's yarn_log_multiplier m does. Converters write DeepSeek's 0.1 mscale_all_dim,
+// Mistral's mscale_all_dim itself.
+enum class LogMultiplier {
+  kIgnored,
+  kScalesScores,  // (1 + m ln(factor))^2 times the scores; cos and sin stay as they are
+  kDivides,       // the magnitude of the rotation, 1 + 0.1 ln(factor), by 1 + 0.1 m ln(factor)
+};
+
 struct Architecture {
   std::string_view name;  // general.architecture
   std::span<const TensorRow> tensors;
@@ -50,9 +58,7 @@ struct Architecture {
   // The window if the file does not say; 0: then there is none.
   uint32_t default_window = 0;
   bool chunked_windows = false;
-  // The file's yarn_log_multiplier divides the magnitude of the rotation, 1 + 0.1 ln(factor), by
-  // 1 + 0.1 * multiplier * ln(factor); otherwise it moves the magnitude to the attention scale.
-  bool log_multiplier_divides = false;
+  LogMultiplier log_multiplier = LogMultiplier::kIgnored;
   // Layer l has no RoPE if this divides l + 1. 0: every layer has it.
   uint32_t unrotated_period = 0;
   // Layers with RoPE norm q and k after it, except in models with this many experts.

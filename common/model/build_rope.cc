@@ -226,9 +226,12 @@ absl::Status ApplyLogMultiplier(const MetadataReader& reader, const Architecture
                                 ModelSpec& spec) {
   TANDEM_ASSIGN_OR_RETURN(const float multiplier,
                           reader.NonNegative(keys::kRopeScalingYarnLogMultiplier));
-  if (multiplier == 0.0f || spec.rope.scaling != RopeScalingKind::kYarn) return absl::OkStatus();
+  if (multiplier == 0.0f || spec.rope.scaling != RopeScalingKind::kYarn ||
+      architecture.log_multiplier == LogMultiplier::kIgnored) {
+    return absl::OkStatus();
+  }
   const double log_factor = double{multiplier} * std::log(double{spec.rope.factor});
-  if (architecture.log_multiplier_divides) {
+  if (architecture.log_multiplier == LogMultiplier::kDivides) {
     spec.rope.magnitude /= static_cast<float>(1.0 + 0.1 * log_factor);
     return absl::OkStatus();
   }

@@ -43,9 +43,8 @@ void FoldFrequencies(std::span<const float> factors, RopeSpec& rope);
 absl::StatusOr<std::vector<float>> ReadRopeFactors(const gguf::File& file, const ModelSpec& spec,
                                                    uint32_t context);
 
-// The file's yarn_log_multiplier. As DeepSeek uses it, it scales the attention scores instead of
-// cos and sin; with `log_multiplier_divides` it lowers the magnitude. Does nothing if the file has
-// no such key.
+// The file's yarn_log_multiplier, as the architecture uses it. Does nothing if the file has none,
+// or no YaRN.
 absl::Status ApplyLogMultiplier(const MetadataReader& reader, const Architecture& architecture,
                                 ModelSpec& spec);
 

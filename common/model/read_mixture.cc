@@ -47,7 +47,8 @@ absl::Status ReadGroups(const MetadataReader& reader, MoeSpec& moe) {
 
 void SetScores(bool sigmoid, MoeSpec& moe) {
   moe.sigmoid = sigmoid;
-  moe.group_top = sigmoid ? std::max(1u, moe.experts_per_token / moe.groups_kept) : 1;
+  // A group counts by its best experts: two in DeepSeek V3 and what followed, one in V2.
+  moe.group_top = sigmoid ? 2 : 1;
   moe.group_top = std::min(moe.group_top, moe.num_experts / moe.groups);
 }
 

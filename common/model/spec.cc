@@ -31,10 +31,19 @@ absl::Status CheckRange(std::string_view what, uint32_t value, uint32_t limit) {
       absl::StrCat(Sv(what), ": needed 1 to ", limit, ", found ", value));
 }
 
+// Of all heads together: a row of a matrix.
+absl::Status CheckAllHeads(const ModelSpec& spec, std::string_view what, uint32_t of_head) {
+  if (uint64_t{spec.num_heads} * of_head <= kMaxFfn) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(Sv(what), ": needed at most ",
+                                                 kMaxFfn / spec.num_heads, " with ", spec.num_heads,
+                                                 " heads, found ", of_head));
+}
+
 absl::Status CheckHeads(const ModelSpec& spec, const HeadSizes& heads) {
   TANDEM_RETURN_IF_ERROR(CheckRange("attention.head_count_kv", heads.num_kv_heads, kMaxHeads));
   TANDEM_RETURN_IF_ERROR(CheckRange("attention.key_length", heads.head_dim, kMaxHeadDim));
   TANDEM_RETURN_IF_ERROR(CheckRange("attention.value_length", heads.value_dim, kMaxHeadDim));
+  TANDEM_RETURN_IF_ERROR(CheckAllHeads(spec, "attention.key_length", heads.head_dim));
   if (spec.num_heads % heads.num_kv_heads != 0) {
     return absl::InvalidArgumentError(absl::StrCat("the ", spec.num_heads,
                                                    " query heads cannot share ", heads.num_kv_heads,
@@ -73,13 +82,14 @@ absl::Status CheckSizes(const ModelSpec& spec) {
   return absl::OkStatus();
 }
 
-absl::Status CheckMla(const MlaSpec& mla) {
+absl::Status CheckMla(const ModelSpec& spec, const MlaSpec& mla) {
   if (mla.q_rank != 0)
     TANDEM_RETURN_IF_ERROR(CheckRange("attention.q_lora_rank", mla.q_rank, kMaxHidden));
   TANDEM_RETURN_IF_ERROR(CheckRange("attention.kv_lora_rank", mla.kv_rank, kMaxHeadDim));
   TANDEM_RETURN_IF_ERROR(CheckRange("attention.key_length", mla.nope_dims, kMaxHeadDim));
   TANDEM_RETURN_IF_ERROR(CheckRange("rope.dimension_count", mla.rope_dims, kMaxHeadDim));
-  return CheckRange("attention.value_length", mla.value_dims, kMaxHeadDim);
+  TANDEM_RETURN_IF_ERROR(CheckRange("attention.value_length", mla.value_dims, kMaxHeadDim));
+  return CheckAllHeads(spec, "attention.value_length", mla.value_dims);
 }
 
 absl::Status CheckMoe(const MoeSpec& moe) {
@@ -232,7 +242,7 @@ std::string_view Name(RopeScalingKind kind) {
 
 absl::Status ModelSpec::ValidateSizes() const {
   TANDEM_RETURN_IF_ERROR(CheckSizes(*this));
-  if (mla.has_value()) TANDEM_RETURN_IF_ERROR(CheckMla(*mla));
+  if (mla.has_value()) TANDEM_RETURN_IF_ERROR(CheckMla(*this, *mla));
   if (moe.has_value()) TANDEM_RETURN_IF_ERROR(CheckMoe(*moe));
   if (delta_net.has_value()) TANDEM_RETURN_IF_ERROR(CheckDeltaNet(*delta_net));
   return CheckNumbers(*this);

@@ -20,10 +20,12 @@ absl::Status CheckFingerprint(const gguf::File& file, uint64_t wanted) {
       " here, ", absl::Hex(wanted, absl::kZeroPad16), " there"));
 }
 
-absl::StatusOr<std::vector<uint32_t>> VocabStarts(const model::ModelSpec& spec, int size) {
+absl::StatusOr<std::vector<uint32_t>> VocabStarts(const model::ModelSpec& spec, int size,
+                                                  bool expert_parallel) {
   std::vector<uint32_t> starts;
   for (int rank = 0; rank < size; ++rank) {
-    TANDEM_ASSIGN_OR_RETURN(model::ShardPlan plan, model::MakeShardPlan(spec, rank, size));
+    TANDEM_ASSIGN_OR_RETURN(model::ShardPlan plan,
+                            model::MakeShardPlan(spec, rank, size, expert_parallel));
     starts.push_back(plan.vocab.begin);
   }
   starts.push_back(spec.vocab_size);
@@ -45,7 +47,8 @@ absl::StatusOr<std::unique_ptr<DescribedModel>> DescribeFile(gguf::File file,
   TANDEM_ASSIGN_OR_RETURN(model->spec, model::BuildSpec(model->file, options));
   TANDEM_ASSIGN_OR_RETURN(model->plan,
                           model::MakeShardPlan(model->spec, rank.rank, rank.size, expert_parallel));
-  TANDEM_ASSIGN_OR_RETURN(model->vocab_starts, VocabStarts(model->spec, rank.size));
+  TANDEM_ASSIGN_OR_RETURN(model->vocab_starts,
+                          VocabStarts(model->spec, rank.size, expert_parallel));
   TANDEM_ASSIGN_OR_RETURN(model->shapes,
                           RankWeights::Describe(model->file, model->spec, model->plan));
   return model;

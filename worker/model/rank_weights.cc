@@ -72,6 +72,21 @@ uint32_t NumOnes(const model::ModelSpec& spec) {
   return ones;
 }
 
+// The values of a vector, or of one per expert, which are the rank's own columns of each row.
+std::vector<float> ValuesOf(const model::WeightSlice& slice) {
+  std::vector<std::byte> rows(slice.bytes());
+  slice.Gather(rows.data());
+  std::vector<float> row(slice.cols), values;
+  const uint64_t row_bytes = tensor::RowBytes(slice.type, slice.cols);
+  for (uint64_t i = 0; i < slice.count * slice.rows; ++i) {
+    tensor::Dequantize(slice.type, rows.data() + i * row_bytes, row.data(), slice.cols);
+    for (uint64_t c = 0; c < slice.col_count; ++c) {
+      values.push_back(row[slice.col_begin + c] * slice.factor);
+    }
+  }
+  return values;
+}
+
 // A scattered slice that was gathered at `data`.
 kernels::Weight GatheredWeight(const model::WeightSlice& slice, const std::byte* data) {
   kernels::Weight weight = HostWeight(slice);
@@ -191,19 +206,16 @@ absl::Status RankWeights::PlaceVectors(const std::vector<model::WeightSlice>& sl
                                        uint32_t num_ones, kernels::Backend& backend) {
   // Every vector starts on a 64-byte boundary.
   auto padded = [](uint64_t values) { return (values + 15) / 16 * 16; };
-  const auto values = [](const auto& slice) { return slice.count * slice.rows * slice.cols; };
   uint64_t total = padded(num_ones);
-  for (const auto& slice : slices) total += padded(values(slice));
+  for (const auto& slice : slices) total += padded(slice.count * slice.rows * slice.col_count);
   std::vector<float> host(std::max<uint64_t>(total, 1));
   TANDEM_ASSIGN_OR_RETURN(vectors_, backend.Allocate(host.size() * sizeof(float)));
   uint64_t at = 0;
   for (const auto& slice : slices) {
-    std::vector<std::byte> rows(slice.bytes());
-    slice.Gather(rows.data());
-    tensor::Dequantize(slice.type, rows.data(), host.data() + at, values(slice));
-    for (uint64_t i = 0; i < values(slice); ++i) host[at + i] *= slice.factor;
+    const std::vector<float> values = ValuesOf(slice);
+    std::ranges::copy(values, host.begin() + static_cast<std::ptrdiff_t>(at));
     At(slice.role, slice.layer).vector = reinterpret_cast<const float*>(vectors_.data()) + at;
-    at += padded(values(slice));
+    at += padded(values.size());
   }
   std::fill_n(host.data() + at, num_ones, 1.0f);
   if (num_ones > 0) ones_ = reinterpret_cast<const float*>(vectors_.data()) + at;

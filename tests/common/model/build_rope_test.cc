@@ -135,6 +135,18 @@ TEST(ReadRopeTest, TheLogMultiplierDividesTheMagnitudeWhereTheTableSaysSo) {
   }
 }
 
+// As llama.cpp has it: other architectures do not know the key.
+TEST(ReadRopeTest, TheLogMultiplierIsIgnoredWhereTheTableSaysNothing) {
+  const auto with = [](float multiplier) {
+    return RopeOf([=](gguf::GgufBuilder& builder) {
+      builder.AddString("llama.rope.scaling.type", "yarn")
+          .AddFloat("llama.rope.scaling.factor", 16.0f)
+          .AddFloat("llama.rope.scaling.yarn_log_multiplier", multiplier);
+    });
+  };
+  EXPECT_EQ(with(1.0f), with(0.0f));
+}
+
 TEST(ReadRopeTest, YarnTakesItsBounds) {
   const auto with = [](float fast, float slow) {
     return Mistral3([=](gguf::GgufBuilder& builder) {

@@ -48,6 +48,11 @@ TEST(ModelSpecTest, EverySizeIsBounded) {
   EXPECT_NE(After([](ModelSpec& s) { s.ffn_size = 1u << 31; }), "");
   EXPECT_NE(After([](ModelSpec& s) { s.context_length = UINT32_MAX; }), "");
   EXPECT_NE(After([](ModelSpec& s) { s.num_kv_heads = 3; }), "");
+  EXPECT_EQ(After([](ModelSpec& s) {
+              s.num_heads = 1 << 14;
+              s.head_dim = s.value_dim = 4096;
+            }),
+            "attention.key_length: needed at most 1024 with 16384 heads, found 4096");
   EXPECT_NE(After([](ModelSpec& s) { s.norm_epsilon = NAN; }), "");
   EXPECT_NE(After([](ModelSpec& s) { s.attention_scale = 0; }), "");
 }

@@ -79,9 +79,12 @@ std::vector<std::byte> TinyModel::Build() const {
       if (skip(name)) continue;
       const uint64_t rows = SizeOf(spec, row.rows);
       const uint64_t cols = SizeOf(spec, row.cols);
-      const tensor::Type type = rows == 1 ? tensor::Type::kF32 : matrix_type;
+      const bool is_vector = rows == 1;
+      const bool is_blocks = cols % tensor::Traits(vector_type).block_values == 0;
+      const tensor::Type of_vector = is_blocks ? vector_type : tensor::Type::kF32;
+      const tensor::Type type = is_vector ? of_vector : matrix_type;
       const std::vector<uint64_t> dims =
-          rows == 1 ? std::vector<uint64_t>{cols} : std::vector<uint64_t>{cols, rows};
+          is_vector ? std::vector<uint64_t>{cols} : std::vector<uint64_t>{cols, rows};
       if (row.role == Role::kRopeFactors) {
         builder.AddTensor(name, {rope_factors.size()}, type,
                           std::as_bytes(std::span(rope_factors)));

@@ -34,6 +34,7 @@ struct TinyModel {
   bool tied = false;
   std::vector<float> rope_factors;                // empty: no tensor
   tensor::Type matrix_type = tensor::Type::kF32;  // of two-dimensional tensors
+  tensor::Type vector_type = tensor::Type::kF32;  // of the others that are whole blocks of it
   // Adds further keys.
   std::function<void(gguf::GgufBuilder&)> more_keys = [](gguf::GgufBuilder&) {};
   // Adds further tensors.
