@@ -62,8 +62,9 @@ TextUpdate TextStream::Convert(StreamUpdate update) {
   out.logprobs.resize(std::min(taken, out.logprobs.size()));
   const auto num_dropped = static_cast<uint32_t>(num_tokens - taken);
   out.usage.completion_tokens -= num_dropped;
-  // At most as many as are left: a step draws a token besides those that it accepts.
-  out.usage.accepted_draft_tokens -= std::min(out.usage.accepted_draft_tokens, num_dropped);
+  // A step's last token is drawn besides those that it accepts.
+  const uint32_t num_accepted = num_dropped > 0 ? num_dropped - 1 : 0;
+  out.usage.accepted_draft_tokens -= std::min(out.usage.accepted_draft_tokens, num_accepted);
   ended_ = out.last();
   return out;
 }

@@ -49,6 +49,7 @@ std::optional<TextUpdate> TextUpdate::Take() {
   if (tokens.empty() && !last()) return std::nullopt;
   size_t room = kMaxLogprobsPerTake;
   TextUpdate front;
+  front.usage = usage;
   front.prompt_logprobs = TakeFront(prompt_logprobs, room);
   if (!prompt_logprobs.empty()) return front;
   front.logprobs = TakeFront(logprobs, room);

@@ -90,7 +90,7 @@ struct Generation : Sequence {
   void Speculate(bool steps_may_draft) {
     if (!speculator.has_value()) return;
     drafts.clear();
-    if (!steps_may_draft || !may_draft) return;
+    if (!steps_may_draft || !may_draft) return speculator->Skip(tokens);
     drafts = speculator->Guess(tokens);
     if (speculator->on_workers()) return;
     // The row before an id that ends it draws that id.

@@ -13,6 +13,12 @@ std::vector<TokenId> Speculator::Guess(std::span<const TokenId> tokens) {
   return guess;
 }
 
+void Speculator::Skip(std::span<const TokenId> tokens) {
+  if (!on_workers()) return;
+  guess_.clear();
+  num_seen_ = tokens.size();
+}
+
 void Speculator::Judge(std::span<const TokenId> drawn) {
   const auto [wrong, other] = std::ranges::mismatch(guess_, drawn);
   const bool one_wrong = wrong != guess_.end() && other != drawn.end();

@@ -33,6 +33,9 @@ class Speculator {
   // What is to be computed with the last of `tokens`, prompt and generated; empty: nothing. Zeros
   // if the workers guess. REQUIRES: `tokens` begins with those of the last call.
   std::vector<TokenId> Guess(std::span<const TokenId> tokens);
+  // In place of a call of Guess whose drafts could not be computed: the tokens judge no guess of
+  // the workers, who were not asked.
+  void Skip(std::span<const TokenId> tokens);
   // The workers have guessed what follows the tokens of the last call.
   void Learn(std::vector<TokenId> guess) { guess_ = std::move(guess); }
   bool on_workers() const { return drafter_->on_workers(); }

@@ -5,8 +5,8 @@
 namespace tandem::coordinator {
 namespace {
 
-// On the CPU dense layers reach their full rate with fewer (docs/performance/servers.md, "Servers side by
-// side"). An expert sees only a part of a step's tokens, and a GPU needs more of them.
+// On the CPU dense layers reach their full rate with fewer (docs/performance/servers.md, "Servers
+// side by side"). An expert sees only a part of a step's tokens, and a GPU needs more of them.
 constexpr uint32_t kDenseCpuTokens = 256;
 constexpr uint32_t kOtherTokens = 512;
 

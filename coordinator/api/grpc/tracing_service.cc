@@ -118,7 +118,7 @@ class TracingService::Call : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   void OnDone() override {
     {
       MutexLock lock(service_.mutex_);
-      service_.running_ = nullptr;
+      if (service_.running_ == this) service_.running_ = nullptr;  // another may have begun
     }
     delete this;
   }

@@ -64,6 +64,20 @@ TEST(SpeculatorTest, GuessesOfWorkersAreJudgedWhenTheyAreKnown) {
   EXPECT_EQ(draw(12, {13}), 0u);
 }
 
+// While nothing is guessed, tokens come that judge nothing.
+TEST(SpeculatorTest, SkippedTokensJudgeNoGuess) {
+  Speculator speculator(std::make_unique<ModelDrafter>(), 4, /*num_tokens=*/3);
+  Tokens tokens = {1, 2, 3};
+  for (const TokenId right : {10, 20, 30}) {
+    speculator.Learn({7});  // of what nobody asks about any more
+    tokens.insert(tokens.end(), {1, 2, 3});
+    speculator.Skip(tokens);
+    speculator.Learn({right});
+    tokens.push_back(right);
+    EXPECT_EQ(speculator.Guess(tokens).size(), right == 30 ? 2u : 0u) << right;
+  }
+}
+
 TEST(SpeculatorTest, StopsWhenGuessesAreWrong) {
   Speculator speculator(std::make_unique<NgramDrafter>(), 8);
   Tokens tokens = Periodic(20, 7);
