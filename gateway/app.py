@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gateway import chat, completions, embeddings, tokens
+from gateway import chat, completions, embeddings, message_answer, tokens
 from gateway.admission import Admission
 from gateway.backend import Coordinator
 from gateway.config import Config
@@ -31,6 +31,8 @@ _POSTS = {
     "/v1/completions": completions.answer,
     "/v1/responses": chat.answer_response,
     "/v1/embeddings": embeddings.answer,
+    "/v1/messages": chat.answer_message,
+    "/v1/messages/count_tokens": chat.count_tokens,
     "/tokenize": tokens.tokenize,
     "/detokenize": tokens.detokenize,
 }
@@ -95,12 +97,14 @@ def make_app(config: Config) -> Starlette:
         return Json(ApiError(error.status_code, error.detail).body(), error.status_code,
                     error.headers)
 
-    def post(answer):
+    def post(path: str, answer):
+        error_body = message_answer.error_body if path.startswith("/v1/messages") else ApiError.body
+
         async def respond(request: Request) -> Response:
             service = request.app.state.service
             bound = functools.partial(answer, service)
             return await endpoint(bound, config.max_body_bytes, service.place,
-                                  request.app.state.admission.check)(request)
+                                  request.app.state.admission.check, error_body)(request)
         return respond
 
     def get(answer):
@@ -112,5 +116,5 @@ def make_app(config: Config) -> Starlette:
         middleware=_for_browsers(config.allowed_origins),
         routes=[Route("/v1/models", get(models)), Route("/v1/models/{id:path}", get(model)),
                 Route("/health", health), Route("/version", version),
-                *(Route(path, post(answer), methods=["POST"]) for path, answer in _POSTS.items())],
+                *(Route(path, post(path, answer), methods=["POST"]) for path, answer in _POSTS.items())],
         exception_handlers={HTTPException: http_error}, lifespan=lifespan)

@@ -1,16 +1,20 @@
-"""POST /v1/chat/completions and /v1/responses."""
+"""POST /v1/chat/completions, /v1/responses and /v1/messages."""
 
 from collections.abc import Callable
 
 from starlette.responses import Response
 
-from gateway import chat_prompt, chat_request, conversation, response_output, response_request, sampling
+from gateway import (chat_prompt, chat_request, conversation, message_request, response_output, response_request,
+                     sampling)
 from gateway.answer_layout import AnswerLayout
 from gateway.answer_reader import AnswerReader
+from gateway.backend import Model
 from gateway.chat_answer import ChatForm
 from gateway.chat_request import ChatRequest
 from gateway.limits import check_prompts
+from gateway.message_answer import MessageForm
 from gateway.response_answer import ResponseForm
+from gateway.responses import Json
 from gateway.service import Form, Service, new_id, respond
 from tandem.v1 import generation_pb2 as api
 
@@ -29,17 +33,37 @@ async def answer_response(service: Service, body: object) -> Response:
                            lambda model, readers: ResponseForm(id, model, request, readers[0]))
 
 
+async def answer_message(service: Service, body: object) -> Response:
+    request, id = message_request.read(body), response_output.new_id("msg")
+    return await _generate(service, request, id,
+                           lambda model, readers: MessageForm(id, model, request, readers[0]))
+
+
+async def count_tokens(service: Service, body: object) -> Response:
+    """Of the prompt that /v1/messages would make of the body."""
+    request = message_request.read(body)
+    coordinator = service.fleet.pick(request.model).coordinator
+    prompt = await _render(service, coordinator.model, request)
+    check_prompts([prompt])
+    answer = await coordinator.tokenize(prompt, add_special_tokens=False)
+    return Json({"input_tokens": len(answer.ids)})
+
+
+async def _render(service: Service, model: Model, request: ChatRequest) -> str:
+    variables = chat_prompt.with_effort(request.template_variables, request.reasoning_effort,
+                                        model.chat_template)
+    return await chat_prompt.render(
+        service.templates, model, request.messages, request.tools, request.add_generation_prompt,
+        variables)
+
+
 async def _generate(service: Service, request: ChatRequest, id: str, make_form: MakeForm) -> Response:
     served = service.fleet.pick(request.model)
     model = served.coordinator.model
     if conversation.takes_one_call(model.chat_template):
         request.allow_one_call()
     layout = AnswerLayout(service.config, model, request)
-    variables = chat_prompt.with_effort(request.template_variables, request.reasoning_effort,
-                                        model.chat_template)
-    prompt = await chat_prompt.render(
-        service.templates, model, request.messages, request.tools, request.add_generation_prompt,
-        variables)
+    prompt = await _render(service, model, request)
     if (reasoning := layout.room_for_thoughts(prompt)) is not None:
         request.params.reasoning.CopyFrom(reasoning)
     check_prompts([prompt], request.choices, request.params.ByteSize())

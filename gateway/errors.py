@@ -9,6 +9,7 @@ import grpc
 _LOG = logging.getLogger("gateway")
 
 MAX_MESSAGE_CHARS = 1000
+TOO_LONG = "context_length_exceeded"  # a code
 RETRY_AFTER_S = 1  # a place in the coordinator's queue is free again within a step or two
 
 
@@ -47,6 +48,15 @@ def _one_line(text: str) -> str:
 
 def bad_request(message: str, param: str | None = None) -> ApiError:
     return ApiError(400, message, param=param)
+
+
+def renamed(error: ApiError, names: dict[str, str]) -> ApiError:
+    """Of a body that was read as another one: with the names that its fields have here."""
+    for name, here in names.items():
+        if (error.param or "").startswith(name):
+            param = here + error.param.removeprefix(name)
+            return bad_request(error.message.replace(error.param, param, 1), param)
+    return error
 
 
 def unavailable(message: str) -> ApiError:
@@ -91,7 +101,7 @@ def from_grpc(error: grpc.aio.AioRpcError) -> ApiError:
     status, kind, code = _BY_GRPC.get(error.code(), (500, "server_error", "internal"))
     message = error.details() or error.code().name
     if status == 400 and (too_long := _TOO_LONG.search(message)):
-        code = "context_length_exceeded"
+        code = TOO_LONG
         if limit := too_long.group("context"):
             message = f"This model's maximum context length is {limit} tokens: {message}"
     field = re.match(r"sampling\.(\w+)", message)  # the coordinator's names are the API's

@@ -29,10 +29,11 @@ Place = Callable[[], contextlib.AbstractContextManager[None]]  # raises ApiError
 
 
 def _authorization(request: Request) -> str:
-    """The header; a proxy in front may have looked at another one of several."""
+    """The header, or Anthropic's in place of it; a proxy in front may have looked at another one of several."""
     values = request.headers.getlist("authorization")
+    values = values or [f"Bearer {key}" for key in request.headers.getlist("x-api-key")]
     if len(values) > 1:
-        raise unauthenticated("there are several headers Authorization")
+        raise unauthenticated("there are several headers Authorization, or X-Api-Key")
     return values[0] if values else ""
 
 
@@ -88,7 +89,8 @@ def _no_constant(name: str):
     raise json.JSONDecodeError(f"{name} is no JSON number", name, 0)
 
 
-def endpoint(answer: Answer, max_body_bytes: int, place: Place, admit: Admit) -> Endpoint:
+def endpoint(answer: Answer, max_body_bytes: int, place: Place, admit: Admit,
+             error_body: Callable[[ApiError], dict] = ApiError.body) -> Endpoint:
     """POST of JSON: errors as JSON, an end if the client goes away, and one line of log.
 
     `place` is held from the first byte of the body to the last of the answer; `admit` has passed
@@ -110,7 +112,7 @@ def endpoint(answer: Answer, max_body_bytes: int, place: Place, admit: Admit) ->
                     response.call_at_end(release.pop_all().close)
         except Exception as error:
             api_error = as_api_error(error)
-            response = Json(api_error.body(), api_error.status, api_error.headers())
+            response = Json(error_body(api_error), api_error.status, api_error.headers())
         _LOG.info("%s %s: %d after %.3f s", request.method, request.url.path,
                   response.status_code, time.monotonic() - start)
         return response

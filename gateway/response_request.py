@@ -7,7 +7,7 @@ import dataclasses
 
 from gateway import chat_request
 from gateway.chat_request import ChatRequest
-from gateway.errors import ApiError, bad_request
+from gateway.errors import ApiError, renamed
 from gateway.fields import Fields
 from gateway.response_items import messages_of
 from gateway.response_tools import ResponseTools, name_in_chat
@@ -51,17 +51,8 @@ def read(body: object) -> ResponseRequest:
     try:
         request = chat_request.read({**fields.unread(), **chat})
     except ApiError as error:
-        raise _renamed(error) from None
+        raise renamed(error, _NAMES) from None
     return ResponseRequest(request, tools, _echo(body, request))
-
-
-def _renamed(error: ApiError) -> ApiError:
-    """With the name that the field has here."""
-    for name, here in _NAMES.items():
-        if (error.param or "").startswith(name):
-            param = here + error.param.removeprefix(name)
-            return bad_request(error.message.replace(error.param, param, 1), param)
-    return error
 
 
 def _tool_choice(fields: Fields) -> str | dict | None:

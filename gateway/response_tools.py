@@ -40,8 +40,7 @@ class ResponseTools:
     def _add(self, entry: Fields, tool: dict, namespace: str = "") -> None:
         kind = entry.text("type") or ""
         if kind != "function":
-            _LOG.info("a tool of type %s is left out", kind[:_MAX_LOGGED_CHARS].encode("unicode_escape").decode())
-            return
+            return note_left_out(kind)
         own = entry.needed_text("name")
         name = name_in_chat(namespace, own)
         if namespace:
@@ -49,6 +48,11 @@ class ResponseTools:
                 raise entry.error("name", "is that of another tool, together with its namespace")
         function = {key: tool[key] for key in ("description", "parameters", "strict") if tool.get(key) is not None}
         self.chat.append({"type": "function", "function": {"name": name, **function}})
+
+
+def note_left_out(kind: str) -> None:
+    """Of a tool of another type."""
+    _LOG.info("a tool of type %s is left out", kind[:_MAX_LOGGED_CHARS].encode("unicode_escape").decode())
 
 
 def name_in_chat(namespace: str, name: str) -> str:

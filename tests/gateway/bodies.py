@@ -39,10 +39,22 @@ RESPONSE = {"model": "m", "instructions": "Be brief.", "input": [
     {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "so"}]},
     {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"},
     {"type": "function_call_output", "call_id": "1", "output": [{"type": "input_text", "text": "rain"}]}],
-    "tools": [{"type": "function", "name": "f", "description": "d", "parameters": SCHEMA, "strict": True}],
+    "tools": [{"type": "function", "name": "f", "description": "d", "parameters": SCHEMA, "strict": True},
+              {"type": "namespace", "name": "mcp__x", "tools": [{"type": "function", "name": "f"}]}],
     "tool_choice": {"type": "function", "name": "f"}, "max_output_tokens": 5, "reasoning": {"effort": "low", "summary": "auto"},
     "text": {"format": {"type": "text"}, "verbosity": "low"}, "stream": True, "stream_options": {"include_obfuscation": False},
     "include": ["reasoning.encrypted_content"], "store": False, "top_p": 0.5, "metadata": {"a": "b"}}
+MESSAGE = {"model": "m", "max_tokens": 5, "system": [{"type": "text", "text": "Be brief."}], "messages": [
+    {"role": "user", "content": "hi"},
+    {"role": "assistant", "content": [
+        {"type": "thinking", "thinking": "so", "signature": ""}, {"type": "text", "text": "I look."},
+        {"type": "tool_use", "id": "1", "name": "f", "input": {"city": "A"}}]},
+    {"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "1", "content": [{"type": "text", "text": "rain"}]},
+        {"type": "text", "text": "And?"}]}],
+    "tools": [{"name": "f", "description": "d", "input_schema": SCHEMA}], "tool_choice": {"type": "any"},
+    "thinking": {"type": "enabled", "budget_tokens": 1024}, "stop_sequences": ["x"], "stream": True, "top_k": 5,
+    "output_config": {"effort": "low"}, "metadata": {"user_id": "u"}}
 TEMPLATE = ("{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}[{{ m.content | trim }}]"
             "{% elif m.tool_calls %}{{ m.tool_calls[0].function | tojson }}{% else %}{{ m['content'] }}"
             "{% endif %}{% endfor %}{% set ns = namespace(x='') %}{% macro f(a) %}<{{ a }}>{% endmacro %}"

@@ -7,8 +7,9 @@ import sys
 import unittest
 
 sys.path[:0] = ["gateway/tandem_gateway", "tests/gateway"]
-from bodies import CHAT, COMPLETION, EMBEDDING, FORCED, FORMED, RESPONSE, TEMPLATE  # noqa: E402
-from gateway import chat_request, completion_request, embedding_request, response_request  # noqa: E402
+from bodies import CHAT, COMPLETION, EMBEDDING, FORCED, FORMED, MESSAGE, RESPONSE, TEMPLATE  # noqa: E402
+from gateway import (chat_request, completion_request, conversation, embedding_request, message_request,  # noqa: E402
+                     response_request)
 from gateway.errors import ApiError  # noqa: E402
 from gateway.http import parse_json  # noqa: E402
 from gateway.template_environment import TemplateError, render  # noqa: E402
@@ -70,7 +71,12 @@ class MutationTest(unittest.TestCase):
         self.check_bodies(lambda body: embedding_request.batches(embedding_request.read(body), "id"), EMBEDDING)
 
     def test_chats(self):
-        self.check_bodies(chat_request.read, CHAT)
+        self.check_bodies(lambda body: conversation.adapted(
+            chat_request.read(body).messages, "System message must be at the beginning, single tool-calls at once, "
+            "alphanumeric strings with length 9"), CHAT)
+
+    def test_messages(self):
+        self.check_bodies(message_request.read, MESSAGE)
 
     def test_responses(self):
         self.check_bodies(response_request.read, RESPONSE)
@@ -95,7 +101,7 @@ class MutationTest(unittest.TestCase):
 
     def test_what_is_no_object(self):
         for body in HOSTILE:
-            for read in (chat_request.read, completion_request.read, response_request.read):
+            for read in (chat_request.read, completion_request.read, message_request.read, response_request.read):
                 with self.assertRaises(ApiError):
                     read(body)
 

@@ -1,4 +1,4 @@
-"""OpenAI's own Python package in front of a server whose answers are given, for tests."""
+"""OpenAI's and Anthropic's own Python packages in front of a server whose answers are given, for tests."""
 
 import os
 import sys
@@ -12,11 +12,10 @@ PACKAGES = os.path.join(os.environ.get("TANDEM_VENV", "/none"), "lib", f"python3
 sys.path.append(PACKAGES)
 
 
-class OpenAiCase(unittest.TestCase):
+class ScriptedCase(unittest.TestCase):
 
-    def start(self, template):
-        """A server of a model with this chat template, or with that of a file, and a client of its gateway."""
-        import openai
+    def start_gateway(self, template):
+        """A server of a model with this chat template, or with that of a file; the address of its gateway."""
         if os.path.isabs(template):
             with open(template, encoding="utf-8") as file:
                 template = file.read()
@@ -25,5 +24,20 @@ class OpenAiCase(unittest.TestCase):
         gateway = programs.Program(programs.GATEWAY, "--listen", "127.0.0.1:0", "--server", self.server.address)
         self.addCleanup(gateway.kill)
         programs.until(lambda: programs.call(gateway.address, "/health")[0] == 200, "the gateway is not healthy")
-        self.client = openai.OpenAI(base_url=f"http://{gateway.address}/v1", api_key="none", max_retries=0,
-                                    timeout=programs.PATIENCE_S)
+        return gateway.address
+
+
+class OpenAiCase(ScriptedCase):
+
+    def start(self, template):
+        import openai
+        self.client = openai.OpenAI(base_url=f"http://{self.start_gateway(template)}/v1", api_key="none",
+                                    max_retries=0, timeout=programs.PATIENCE_S)
+
+
+class AnthropicCase(ScriptedCase):
+
+    def start(self, template):
+        import anthropic
+        self.client = anthropic.Anthropic(base_url=f"http://{self.start_gateway(template)}", api_key="none",
+                                          max_retries=0, timeout=programs.PATIENCE_S)

@@ -228,6 +228,12 @@ class OutputTest(unittest.TestCase):
                    ("reasoning", "so"), ("function_call", ("f", '{"a": [1, 2]}')),
                    tool_choice={"type": "function", "name": "f"})
 
+    def test_a_call_tells_its_namespace(self):
+        whole = self.check(lambda: MarkedReader(None), "{}", ("function_call", ("f", "{}")),
+                           tools=[{"type": "namespace", "name": "mcp__x", "tools": [TOOL]}],
+                           tool_choice={"type": "function", "namespace": "mcp__x", "name": "f"})
+        self.assertEqual(whole["output"][0]["namespace"], "mcp__x")
+
     def test_channels_take_turns(self):
         text = ("<|channel|>analysis<|message|>So.<|end|><|start|>assistant<|channel|>commentary<|message|>I look.<|end|>"
                 "<|start|>assistant<|channel|>commentary to=functions.f<|message|>{}<|call|>")

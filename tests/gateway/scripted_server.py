@@ -20,6 +20,7 @@ class ScriptedServer(generation_pb2_grpc.GenerationServicer, health_pb2_grpc.Hea
         self.answers = []
         self.prompts = []
         self.params = []
+        self.tokenized = []
         self._chat_template = chat_template
         self._server = grpc.server(futures.ThreadPoolExecutor(8), options=(("grpc.so_reuseport", 0),))
         generation_pb2_grpc.add_GenerationServicer_to_server(self, self._server)
@@ -38,6 +39,10 @@ class ScriptedServer(generation_pb2_grpc.GenerationServicer, health_pb2_grpc.Hea
 
     def GetModelInfo(self, request, context):
         return api.GetModelInfoResponse(name="scripted", context_length=4096, chat_template=self._chat_template)
+
+    def Tokenize(self, request, context):
+        self.tokenized.append(request.text)
+        return api.TokenizeResponse(ids=range(len(request.text)))
 
     def Detokenize(self, request, context):
         return api.DetokenizeResponse(token_bytes=[b"" for _ in request.ids])

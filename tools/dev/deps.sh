@@ -53,7 +53,7 @@ readonly TEST_PACKAGES
 readonly BROWSER_PACKAGES=(chromium-headless-shell)
 
 # Packages of PyPI that tests use, in build/venv; tests skip what they need where PyPI can't be reached.
-readonly PYTHON_PACKAGES=(grpcio-health-checking==1.85.1 grpcio-reflection==1.85.1 jinja2==3.1.6 kubernetes-validate==1.33.0 openai==3.54.0 smg==1.13.0 smg-grpc-proto==0.4.28 transformers==5.23.0)
+readonly PYTHON_PACKAGES=(anthropic==2.14.0 grpcio-health-checking==1.85.1 grpcio-reflection==1.85.1 jinja2==3.1.6 kubernetes-validate==1.33.0 openai==3.54.0 smg==1.13.0 smg-grpc-proto==0.4.28 transformers==5.23.0)
 # Of these, tests only read chat templates, so that what they depend on is not installed.
 readonly TEMPLATE_PACKAGES=(axolotl==0.19.0 trl==1.16.0)
 
