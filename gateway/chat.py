@@ -8,7 +8,7 @@ from gateway import (chat_prompt, chat_request, conversation, message_request, r
                      sampling)
 from gateway.answer_layout import AnswerLayout
 from gateway.answer_reader import AnswerReader
-from gateway.backend import Model
+from gateway.backend import Coordinator, Model
 from gateway.chat_answer import ChatForm
 from gateway.chat_request import ChatRequest
 from gateway.limits import check_prompts
@@ -36,7 +36,7 @@ async def answer_response(service: Service, body: object) -> Response:
 async def answer_message(service: Service, body: object) -> Response:
     request, id = message_request.read(body), response_output.new_id("msg")
     return await _generate(service, request, id,
-                           lambda model, readers: MessageForm(id, model, request, readers[0]))
+                           lambda model, readers: MessageForm(id, model, request, readers[0]), clips=True)
 
 
 async def count_tokens(service: Service, body: object) -> Response:
@@ -57,7 +57,17 @@ async def _render(service: Service, model: Model, request: ChatRequest) -> str:
         variables)
 
 
-async def _generate(service: Service, request: ChatRequest, id: str, make_form: MakeForm) -> Response:
+async def _clip(coordinator: Coordinator, prompt: str, params: api.SamplingParams) -> None:
+    """max_tokens to what the context leaves: clients that have to give it ask for more than many contexts hold."""
+    room = coordinator.model.max_model_len
+    if params.max_tokens + len(prompt.encode()) <= room:  # a token has a byte at least
+        return
+    answer = await coordinator.tokenize(prompt, add_special_tokens=False)
+    params.max_tokens = max(1, min(params.max_tokens, room - len(answer.ids)))
+
+
+async def _generate(service: Service, request: ChatRequest, id: str, make_form: MakeForm,
+                    clips: bool = False) -> Response:
     served = service.fleet.pick(request.model)
     model = served.coordinator.model
     if conversation.takes_one_call(model.chat_template):
@@ -67,6 +77,8 @@ async def _generate(service: Service, request: ChatRequest, id: str, make_form: 
     if (reasoning := layout.room_for_thoughts(prompt)) is not None:
         request.params.reasoning.CopyFrom(reasoning)
     check_prompts([prompt], request.choices, request.params.ByteSize())
+    if clips and request.params.HasField("max_tokens"):
+        await _clip(served.coordinator, prompt, request.params)
     requests = [
         api.GenerateRequest(
             request_id=f"{id}-{i}", text=prompt, sampling=sampling.for_choice(request.params, i),

@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import re
 
 from gateway.access import Access
 from gateway.certificates import Certificates
@@ -103,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--tls-client-ca", metavar="FILE",
         help="PEM file with authorities: clients must have a certificate of one of them")
     add_connection_flags(parser, "server-")
-    add("--allowed-origin", action="append", metavar="ORIGIN",
+    add("--allowed-origin", action="append", type=_origin, metavar="ORIGIN",
         help="a site whose pages may use the HTTP API from a browser, as https://chat.example.org (none); may be "
              "repeated; *: any site")
     add("--served-model-name", help="the model's name for clients (the file's)")
@@ -140,6 +141,12 @@ def _address(text: str) -> tuple[str, int]:
     if not colon or not host or not port.isdecimal() or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"'{text}' is not HOST:PORT")
     return host.strip("[]"), int(port)
+
+
+def _origin(text: str) -> str:
+    if text != "*" and not re.fullmatch(r"https?://[^/\s]+", text):
+        raise argparse.ArgumentTypeError(f"'{text}' is not *, or like https://HOST[:PORT]")
+    return text
 
 
 def _positive(text: str) -> int:

@@ -1,5 +1,6 @@
 """A conversation as the model's chat template takes it: some refuse what OpenAI's API allows."""
 
+import collections
 import hashlib
 
 # What such a template says when it refuses.
@@ -28,12 +29,14 @@ def adapted(messages: list[dict], template: str) -> list[dict]:
 
 
 def _system_first(messages: list[dict]) -> list[dict]:
-    """All instructions as one message, before the others."""
+    """Instructions at the beginning as one message; later ones are the user's: they stay where they are, and so does
+    the prompt before them."""
     if all(one["role"] != "system" for one in messages[1:]):
         return messages
-    instructions = [one["content"] for one in messages if one["role"] == "system"]
-    return [{"role": "system", "content": "\n\n".join(instructions)},
-            *(one for one in messages if one["role"] != "system")]
+    num_first = next((i for i, one in enumerate(messages) if one["role"] != "system"), len(messages))
+    first = [{"role": "system", "content": "\n\n".join(one["content"] for one in messages[:num_first])}]
+    return (first if num_first else []) + [{**one, "role": "user"} if one["role"] == "system" else one
+                                           for one in messages[num_first:]]
 
 
 def _one_call_each(messages: list[dict]) -> list[dict]:
@@ -48,20 +51,36 @@ def _one_call_each(messages: list[dict]) -> list[dict]:
         end = at
         while end < len(messages) and messages[end]["role"] == "tool":
             end += 1
-        outputs, at = messages[at:end], end
+        outputs, at = _Outputs(messages[at:end]), end
         for call in calls:
-            split += [{**message, "tool_calls": [call]}, *_take_output(outputs, call.get("id"))]
+            split += [{**message, "tool_calls": [call]}, *outputs.take(call.get("id"))]
             message = {"role": message["role"], "content": ""}  # what it says and thought, but once
-        split += outputs
+        split += outputs.left()
     return split
 
 
-def _take_output(outputs: list[dict], id: object) -> list[dict]:
-    """That of the call with this id; of outputs without ids the next one."""
-    for i, one in enumerate(outputs):
-        if one.get("tool_call_id") in (id, None):
-            return [outputs.pop(i)]
-    return []
+class _Outputs:
+    """What calls gave, by their ids; of those without, in their order."""
+
+    def __init__(self, messages: list[dict]):
+        self._messages = dict(enumerate(messages))
+        self._by_id: dict[str | None, collections.deque[int]] = {}
+        for i, one in enumerate(messages):
+            self._by_id.setdefault(_id_of(one.get("tool_call_id")), collections.deque()).append(i)
+
+    def take(self, id: object) -> list[dict]:
+        """That of the call with this id, or the next one that has none."""
+        for key in (_id_of(id), None):
+            if places := self._by_id.get(key):
+                return [self._messages.pop(places.popleft())]
+        return []
+
+    def left(self) -> list[dict]:
+        return list(self._messages.values())
+
+
+def _id_of(id: object) -> str | None:
+    return id if isinstance(id, str) else None
 
 
 def _with_short_ids(message: dict) -> dict:

@@ -4,15 +4,18 @@ from gateway.chat_request import MAX_MESSAGES
 from gateway.fields import Fields
 from gateway.text_parts import read_text
 
-# The first line of Claude Code's instructions, which are another text with each request: no prompt would be found in
-# the prefix cache.
+# The first line of Claude Code's instructions, which is another one in each request: no prompt would be found in the
+# prefix cache.
 _BILLING = "x-anthropic-billing-header:"
 
 
 def messages_of(fields: Fields) -> list[dict]:
     """Of `system` and `messages`. A result of a tool is a message of its own."""
     messages = []
-    if instructions := read_text(fields, "system", _instruction_of).lstrip("\n"):
+    instructions = read_text(fields, "system", _text_of)
+    if instructions.startswith(_BILLING):
+        instructions = instructions.partition("\n")[2]
+    if instructions:
         messages.append({"role": "system", "content": instructions})
     given = fields.array("messages")
     if not given:
@@ -49,7 +52,7 @@ def _of_assistant(blocks: list[Fields]) -> dict:
         elif kind == "tool_use":
             calls.append({"id": block.needed_text("id"), "type": "function", "function": {
                 "name": block.needed_text("name"), "arguments": block.object("input")}})
-        elif kind != "redacted_thinking":  # of which nothing is known
+        elif not _is_elsewhere(kind):
             raise block.error("type", 'must be "text", "thinking" or "tool_use"')
     message = {"role": "assistant", "content": "\n".join(texts)}
     if thoughts:
@@ -59,26 +62,34 @@ def _of_assistant(blocks: list[Fields]) -> dict:
     return message
 
 
+def _is_elsewhere(kind: str | None) -> bool:
+    """What Anthropic's servers have done in a conversation that goes on here, of which nothing is known."""
+    return kind in ("fallback", "redacted_thinking", "server_tool_use") or (kind or "").endswith("_tool_result")
+
+
 def _of_user(role: str, blocks: list[Fields]) -> list[dict]:
-    messages = []
+    messages, texts = [], []
+
+    def end_text() -> None:
+        if texts:
+            messages.append({"role": role, "content": "\n".join(texts)})
+            texts.clear()
+
     for block in blocks:
         kind = block.text("type")
         if kind == "tool_result":
+            end_text()
             messages.append({"role": "tool", "tool_call_id": block.needed_text("tool_use_id"),
                              "content": read_text(block, "content", _text_of)})
         elif kind != "text":
             raise block.error("type", 'must be "text" or "tool_result": this server reads no images, audio or files')
-        elif messages and messages[-1]["role"] == role:
-            messages[-1]["content"] += "\n" + (block.text("text") or "")
         else:
-            messages.append({"role": role, "content": block.text("text") or ""})
+            texts.append(block.text("text") or "")
+    end_text()
     return messages
 
 
 def _text_of(part: dict) -> object:
+    if part.get("type") == "tool_reference":  # of a search among tools: the tool itself is in `tools`
+        return f"Tool: {part.get('tool_name')}"
     return part.get("text") if part.get("type") == "text" else None
-
-
-def _instruction_of(part: dict) -> object:
-    text = _text_of(part)
-    return "" if isinstance(text, str) and text.startswith(_BILLING) else text

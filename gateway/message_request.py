@@ -14,11 +14,11 @@ from gateway.response_tools import note_left_out
 _OF_CHATS = ("n", "max_completion_tokens", "stop", "response_format", "reasoning_effort", "logprobs", "top_logprobs",
              "include_reasoning", "add_generation_prompt", "parallel_tool_calls", "stream_options")
 # A chat's names, and what is meant.
-_NAMES = {"response_format.json_schema": "output_config.format", "tool_choice.function": "tool_choice",
-          "stop": "stop_sequences"}
+_NAMES = {"response_format.json_schema": "output_config.format", "tool_choice.function": "tool_choice"}
 # They say who asks, how a request is billed, kept or cached, not what the answer is.
-_IGNORED = ("betas", "cache_control", "container", "context_management", "inference_geo", "metadata", "service_tier",
-            "speed")
+_IGNORED = ("betas", "billing_policy", "cache_control", "container", "context_management", "diagnostics",
+            "fallback_credit_token", "fallbacks", "inference_geo", "metadata", "service_tier", "speed",
+            "user_profile_id", "workspace_id")
 
 
 def read(body: object) -> ChatRequest:
@@ -42,8 +42,8 @@ def _thinking(fields: Fields) -> dict:
     if thinking is None:
         return {}
     kind = thinking.needed_text("type")
-    if kind not in ("adaptive", "disabled", "enabled"):
-        raise thinking.error("type", 'must be "adaptive", "disabled" or "enabled"')
+    if kind not in ("adaptive", "between_tools", "disabled", "enabled"):
+        raise thinking.error("type", 'must be "adaptive", "between_tools", "disabled" or "enabled"')
     thinking.ignore(("budget_tokens", "display"))
     thinking.refuse_others()
     return {"enable_thinking": kind != "disabled"}
@@ -86,6 +86,7 @@ def _output(fields: Fields) -> dict:
     form, effort = fields.fields("output_format"), None  # its older name
     if (config := fields.fields("output_config")) is not None:
         form, effort = config.fields("format") or form, config.text("effort")
+        config.ignore(("task_budget",))
         config.refuse_others()
     read = {} if effort is None else {"reasoning_effort": effort}
     if form is not None:

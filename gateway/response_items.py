@@ -7,6 +7,9 @@ from gateway.text_parts import read_text
 
 # Parts of a content that are text.
 _TEXTS = ("input_text", "output_text", "text", "refusal", "reasoning_text", "summary_text")
+# What tools of other servers have done in a conversation that goes on here, and tools, which ResponseTools reads.
+_ELSEWHERE = ("additional_tools", "code_interpreter_call", "file_search_call", "image_generation_call",
+              "tool_search_call", "tool_search_output", "web_search_call")
 
 
 def messages_of(fields: Fields) -> list[dict]:
@@ -83,9 +86,12 @@ def _add_item(conversation: _Conversation, item: Fields) -> None:
         conversation.add_call({"id": item.needed_text("call_id"), "type": "function", "function": {
             "name": name_in_chat(item.text("namespace") or "", item.needed_text("name")),
             "arguments": item.text("arguments")}})
-    elif kind == "function_call_output":
+    elif kind == "custom_tool_call":  # whose input is text
+        conversation.add_call({"id": item.needed_text("call_id"), "type": "function", "function": {
+            "name": item.needed_text("name"), "arguments": {"input": item.text("input") or ""}}})
+    elif kind in ("custom_tool_call_output", "function_call_output"):
         conversation.add_output(item.needed_text("call_id"), _text(item, "output"))
-    else:
+    elif kind not in _ELSEWHERE:
         raise item.error("type", 'must be "message", "reasoning", "function_call" or '
                          '"function_call_output"')
 

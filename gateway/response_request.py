@@ -46,7 +46,7 @@ def read(body: object) -> ResponseRequest:
         "max_completion_tokens": fields.integer("max_output_tokens", least=1),
         "response_format": _format(fields), "reasoning_effort": _effort(fields)}
     if (options := fields.fields("stream_options")) is not None:
-        options.ignore(("include_obfuscation",))
+        options.ignore(("include_obfuscation", "reasoning_summary_delivery"))
         options.refuse_others()
     try:
         request = chat_request.read({**fields.unread(), **chat})
@@ -88,7 +88,7 @@ def _effort(fields: Fields) -> str | None:
     reasoning = fields.fields("reasoning")
     if reasoning is None:
         return None
-    reasoning.ignore(("summary", "generate_summary"))
+    reasoning.ignore(("context", "generate_summary", "mode", "summary"))
     effort = reasoning.text("effort")
     reasoning.refuse_others()
     return effort

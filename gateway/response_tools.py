@@ -18,19 +18,24 @@ class ResponseTools:
     def __init__(self, fields: Fields):
         self.chat: list[dict] = []
         self._parts: dict[str, tuple[str, str]] = {}  # (namespace, name) by the name in the chat
+        self._add_all(fields)
+        given = fields.take("input")
+        for i, item in enumerate(given if isinstance(given, list) else []):
+            if isinstance(item, dict) and item.get("type") == "additional_tools":
+                self._add_all(Fields(item, f"input[{i}]."))
+
+    def parts_of(self, name: str) -> dict:
+        """The members of a call's item that tell its function."""
+        namespace, own = self._parts.get(name, ("", name))
+        return {"namespace": namespace, "name": own} if namespace else {"name": name}
+
+    def _add_all(self, fields: Fields) -> None:
         for i, tool in enumerate(fields.array("tools") or []):
-            entry = Fields(tool, f"tools[{i}].")
+            entry = Fields(tool, fields.path(f"tools[{i}]."))
             if entry.text("type") == "namespace":
                 self._add_namespace(entry)
             else:
                 self._add(entry, tool)
-
-    def parts_of(self, name: str) -> dict:
-        """The members of a call's item that tell its function."""
-        if name not in self._parts:
-            return {"name": name}
-        namespace, own = self._parts[name]
-        return {"namespace": namespace, "name": own}
 
     def _add_namespace(self, entry: Fields) -> None:
         namespace = entry.needed_text("name")
@@ -43,9 +48,8 @@ class ResponseTools:
             return note_left_out(kind)
         own = entry.needed_text("name")
         name = name_in_chat(namespace, own)
-        if namespace:
-            if self._parts.setdefault(name, (namespace, own)) != (namespace, own):
-                raise entry.error("name", "is that of another tool, together with its namespace")
+        if self._parts.setdefault(name, (namespace, own)) != (namespace, own):
+            raise entry.error("name", "is that of another tool, together with its namespace")
         function = {key: tool[key] for key in ("description", "parameters", "strict") if tool.get(key) is not None}
         self.chat.append({"type": "function", "function": {"name": name, **function}})
 

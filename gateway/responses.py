@@ -66,6 +66,8 @@ class Streamed(Response):
         self._closers.append(close)
 
     async def __call__(self, scope, receive, send) -> None:
+        if scope.get("http_version") == "1.0":  # knows no body without a length
+            send = _Whole(self, send)
         sending = asyncio.create_task(self._send(send))
         gone = asyncio.create_task(disconnected(receive))
         try:
@@ -88,6 +90,25 @@ class Streamed(Response):
 
     async def _send_body(self, send) -> None:
         raise NotImplementedError
+
+
+class _Whole:
+    """Sends a response when it is whole, with its length."""
+
+    def __init__(self, response: Response, send):
+        self._response = response
+        self._send = send
+        self._body = bytearray()
+
+    async def __call__(self, message: dict) -> None:
+        if message["type"] == "http.response.start":
+            return
+        self._body += message["body"]
+        if message.get("more_body"):
+            return
+        self._response.headers["content-length"] = str(len(self._body))
+        await self._send({"type": "http.response.start", "status": 200, "headers": self._response.raw_headers})
+        await self._send({"type": "http.response.body", "body": bytes(self._body)})
 
 
 class EventStream(Streamed):
@@ -154,13 +175,6 @@ class JsonPieces(Streamed):
     def __init__(self, pieces: Iterator[str], headers: dict[str, str]):
         super().__init__(Json.media_type, headers)
         self._pieces = pieces
-
-    async def __call__(self, scope, receive, send) -> None:
-        if scope.get("http_version") == "1.0":  # knows no body without a length
-            body = "".join(self._pieces)
-            self.headers["content-length"] = str(len(body.encode()))
-            self._pieces = iter([body])
-        await super().__call__(scope, receive, send)
 
     async def _send_body(self, send) -> None:
         for piece in self._pieces:

@@ -13,7 +13,7 @@ _MOST_PRIORITY = 100  # likewise
 
 # They say who asks, how a request is stored, billed or routed, not what the answer is.
 HARMLESS = ("user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key",
-            "prompt_cache_retention")
+            "prompt_cache_options", "prompt_cache_retention", "verbosity")
 
 # Fields of OpenAI's and vLLM's APIs that the coordinator does not have yet, with their neutral
 # values.

@@ -71,6 +71,12 @@ class AnthropicTest(AnthropicCase):
         self.assertEqual((called.content[0].input, called.stop_reason), ({"city": "Zürich"}, "tool_use"))
         self.assertIn("city", self.server.params[-1].json_schema)
 
+    def test_more_tokens_than_the_context_leaves(self):
+        self.ask("Warm.", [ASKED], max_tokens=64000)
+        self.assertEqual(self.server.params[-1].max_tokens, 4096 - len(self.server.tokenized[-1]))
+        self.ask("Warm.", [{"role": "user", "content": "x" * 5000}], max_tokens=64000)
+        self.assertEqual(self.server.params[-1].max_tokens, 1)  # which the server refuses
+
     def test_tokens_are_counted(self):
         counted = self.client.messages.count_tokens(model="scripted", messages=[ASKED], tools=[TOOL])
         self.assertEqual(counted.input_tokens, len(self.server.tokenized[-1]))

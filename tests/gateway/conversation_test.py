@@ -35,11 +35,12 @@ class ConversationTest(unittest.TestCase):
         self.check("developer", messages, messages)
 
     def test_instructions_come_first_where_they_must(self):
-        for messages in ([system("a"), system("b"), USER], [system("a"), USER, system("b")],
-                         [system("a"), {"role": "developer", "content": "b"}, USER]):
+        for messages in ([system("a"), system("b"), USER], [system("a"), {"role": "developer", "content": "b"}, USER]):
             self.check(SYSTEM_FIRST, messages, [system("a\n\nb"), USER])
         self.check("", [USER, system("b")], [USER, system("b")])
-        self.check(SYSTEM_FIRST, [USER, system("b")], [system("b"), USER])
+        later = {"role": "user", "content": "b"}
+        self.check(SYSTEM_FIRST, [system("a"), USER, system("b"), USER], [system("a"), USER, later, USER])
+        self.check(SYSTEM_FIRST, [USER, system("b")], [USER, later])
         for messages in ([USER], [system("a"), USER]):
             self.assertIs(conversation.adapted(messages, SYSTEM_FIRST + "developer"), messages)
 
@@ -57,6 +58,9 @@ class ConversationTest(unittest.TestCase):
         said = {"role": "assistant", "content": "", "tool_calls": [call("1"), call("2")]}
         self.check(ONE_CALL, [said, bare("a"), bare("b"), bare("c")], [
             {**said, "tool_calls": [call("1")]}, bare("a"), {**said, "tool_calls": [call("2")]}, bare("b"), bare("c")])
+        self.check(ONE_CALL, [said, output("x", "a"), bare("b"), output([], "c")], [
+            {**said, "tool_calls": [call("1")]}, bare("b"), {**said, "tool_calls": [call("2")]}, output([], "c"),
+            output("x", "a")])
         self.check(ONE_CALL, [said], [{**said, "tool_calls": [call("1")]}, {**said, "tool_calls": [call("2")]}])
 
     def test_one_call_stays_as_it_is(self):

@@ -40,18 +40,22 @@ class InputTest(unittest.TestCase):
                    system=[block("text", text="x-anthropic-billing-header: cch=1;"), block("text", text="a"),
                            block("text", text="b", cache_control={"type": "ephemeral"})])
         self.check([USER], {"role": "system", "content": "a"}, USER, system="a")
+        for billed in ("x-anthropic-billing-header: cch=1;\na", [block("text", text="x-anthropic-billing-header: a\na")]):
+            self.check([USER], {"role": "system", "content": "a"}, USER, system=billed)
+        self.check([USER], USER, system="x-anthropic-billing-header: cch=1;")
         self.check([{"role": "user", "content": [block("text", text="a"), block("text", text="b")]}],
                    {"role": "user", "content": "a\nb"})
 
     def test_calls_and_what_they_gave(self):
         assistant = {"role": "assistant", "content": [
             block("thinking", thinking="so", signature=""), block("redacted_thinking", data="x"),
+            block("server_tool_use", id="9", name="w", input={}), block("web_search_tool_result", tool_use_id="9", content=[]),
             block("text", text="I look."), block("tool_use", id="1", name="f", input={"a": 1}),
             block("tool_use", id="2", name="f", input={})]}
         user = {"role": "user", "content": [
             block("tool_result", tool_use_id="1", content="one", is_error=False),
             block("tool_result", tool_use_id="2", content=[block("text", text="two")]),
-            block("tool_result", tool_use_id="3"), block("text", text="and"), block("text", text="now?")]}
+            block("tool_result", tool_use_id="3", content=[{"type": "tool_reference", "tool_name": "g"}]), block("text", text="and"), block("text", text="now?")]}
         def made(id, arguments):
             return {"id": id, "type": "function", "function": {"name": "f", "arguments": arguments}}
         self.check([USER, assistant, user], USER,
@@ -59,12 +63,12 @@ class InputTest(unittest.TestCase):
                     "tool_calls": [made("1", {"a": 1}), made("2", {})]},
                    {"role": "tool", "tool_call_id": "1", "content": "one"},
                    {"role": "tool", "tool_call_id": "2", "content": "two"},
-                   {"role": "tool", "tool_call_id": "3", "content": ""}, {"role": "user", "content": "and\nnow?"})
+                   {"role": "tool", "tool_call_id": "3", "content": "Tool: g"}, {"role": "user", "content": "and\nnow?"})
 
     def test_parameters(self):
         request = read(temperature=0.5, top_k=7, stop_sequences=["x"], stream=True, tools=[TOOL, block("web_search_20250305", name="w")],
                        thinking={"type": "enabled", "budget_tokens": 1024}, metadata={"user_id": "u"},
-                       output_config={"effort": "low"})
+                       output_config={"effort": "low", "task_budget": {}}, diagnostics={"previous_message_id": None})
         params = request.params
         self.assertEqual((params.temperature, params.top_k, list(params.stop), params.max_tokens), (0.5, 7, ["x"], 9))
         self.assertEqual((request.stream, request.reasoning_effort, request.template_variables), (True, "low", {"enable_thinking": True}))

@@ -106,10 +106,24 @@ class InputTest(unittest.TestCase):
         self.assertEqual(request.tools.parts_of("mcp__x__f"), {"namespace": "mcp__x", "name": "f"})
         self.assertEqual(request.tools.parts_of("f"), {"name": "f"})
         for tools, param in (([{**space, "name": ""}], "tools[0].name"), ([{**space, "tools": [{"type": "function"}]}], "tools[0].tools[0].name"),
-                             ([space, {**space, "name": "mcp__x__"}], "tools[1].tools[0].name")):
+                             ([space, {**space, "name": "mcp__x__"}], "tools[1].tools[0].name"),
+                             ([space, {**TOOL, "name": "mcp__x__f"}], "tools[1].name")):
             with self.assertRaises(ApiError) as caught:
                 response_request.read({"input": "hi", "tools": tools})
             self.assertEqual(caught.exception.param, param)
+
+    def test_what_other_servers_did_is_left_out(self):
+        self.check([item("web_search_call", id="1"), item("custom_tool_call", call_id="1", name="p", input="+a"),
+                    item("custom_tool_call_output", call_id="1", output="done")],
+                   {"role": "assistant", "content": "", "tool_calls": [
+                       {"id": "1", "type": "function", "function": {"name": "p", "arguments": {"input": "+a"}}}]},
+                   {"role": "tool", "tool_call_id": "1", "content": "done"})
+
+    def test_tools_may_be_among_the_items(self):
+        request = response_request.read({"input": [item("additional_tools", role="developer", tools=[TOOL]),
+                                                   item("message", role="user", content="hi")]})
+        self.assertEqual([one["function"]["name"] for one in request.chat.tools], ["f"])
+        self.assertEqual(len(request.chat.messages), 1)
 
     def test_what_clients_tell_of_themselves_is_ignored(self):
         response_request.read({"input": "hi", "client_metadata": {"x": "y"}, "access_programs": [], "prompt_cache_key": "k"})

@@ -67,6 +67,13 @@ class ResponsesTest(unittest.IsolatedAsyncioTestCase):
         await stream({}, never, send)
         self.assertRegex(self.body(), r'\A(: ping\n\n)+data: {"a":1}\n\n(: ping\n\n)*data: \[DONE\]\n\n\Z')
 
+    async def test_whole_where_no_chunks_are_known(self):
+        stream = responses.EventStream(two_events(), lambda: None, {})
+        await stream({"http_version": "1.0"}, never, self.send)
+        self.assertEqual(len(self.sent), 2)
+        self.assertEqual(dict(self.sent[0]["headers"])[b"content-length"], str(len(self.body())).encode())
+        self.assertTrue(self.body().endswith("data: [DONE]\n\n"))
+
     async def test_an_error_is_the_last_event(self):
         with self.assertLogs("gateway", "INFO") as logs:
             await self.run_stream(an_error(), never, self.send)
