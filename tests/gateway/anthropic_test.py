@@ -8,7 +8,7 @@ import sys
 import unittest
 
 sys.path.insert(0, "tests/gateway")
-from openai_case import AnthropicCase  # noqa: E402
+from scripted_case import AnthropicCase  # noqa: E402
 
 # Writes calls as Hermes does.
 TEMPLATE = """\

@@ -10,7 +10,7 @@ import sys
 import unittest
 
 sys.path.insert(0, "tests/gateway")
-from openai_case import PACKAGES, OpenAiCase  # noqa: E402
+from scripted_case import PACKAGES, OpenAiCase  # noqa: E402
 
 TEMPLATE = os.path.join(PACKAGES, "trl/chat_templates/qwen3.jinja")
 TOOL = {"type": "function", "name": "weather", "description": "The weather of now.", "strict": True,

@@ -11,7 +11,7 @@ import unittest
 
 sys.path.insert(0, "tests/gateway")
 from call_templates import TEMPLATES  # noqa: E402
-from openai_case import PACKAGES, OpenAiCase  # noqa: E402
+from scripted_case import PACKAGES, OpenAiCase  # noqa: E402
 from tandem.v1 import generation_pb2 as api  # noqa: E402
 
 TRL = os.path.join(PACKAGES, "trl/chat_templates")
