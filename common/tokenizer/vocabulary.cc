@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/strings.h"
+#include "common/tokenizer/end_texts.h"
 #include "common/tokenizer/pretokenizer_patterns.h"
 #include "common/tokenizer/tokenizer_model.h"
 
@@ -14,47 +15,6 @@ namespace tandem::tokenizer {
 namespace {
 
 constexpr int kMaxTokenType = static_cast<int>(TokenType::kByte);
-
-// Tokens that end an answer by their texts, whatever the file's eos is. Most files do not state
-// their eot, so every GGUF engine looks for texts.
-struct EndText {
-  std::string_view text;
-  bool is_eot = false;  // of those that there are the first one is, if the file does not state any
-};
-constexpr EndText kEndTexts[] = {
-    {"<|eot_id|>", true},
-    {"<|im_end|>", true},
-    {"<|end|>", true},
-    {"<end_of_turn>", true},
-    {"<|endoftext|>", true},
-    {"<|end_of_text|>", true},
-    {"<EOT>", true},
-    {"_<EOT>", true},
-    {"[EOT]", true},
-    {"<end_of_utterance>", true},
-    {"<\uFF5Cend\u2581of\u2581sentence\uFF5C>", true},
-    {"<turn|>", true},
-    {"<|eom_id|>"},
-    {"<|return|>"},
-    {"<|call|>"},
-    {"<|flush|>"},
-    {"<|calls|>"},
-    {"[EOS]"},
-    {"[e~["},
-    {"<eos>"},
-    {"<|tool_response>"},
-    // Between files of a repository: what fills a gap in the middle of one ends there.
-    {"<|fim_pad|>"},
-    {"<|repo_name|>"},
-    {"<|file_sep|>"},
-};
-constexpr std::string_view kEndOfMessageText = "<|eom_id|>";
-// In formats whose answers have several messages, <|end|> ends a message only. They have tokens for
-// the end of an answer and of a message that calls a tool: gpt-oss's (openai/harmony), Solar
-// Open's.
-constexpr std::string_view kMessageEnd = "<|end|>";
-constexpr std::string_view kEndsOfMessageFormats[][2] = {{"<|return|>", "<|call|>"},
-                                                         {"<|flush|>", "<|calls|>"}};
 
 // Of a token's text, and of the texts of all that are found in a text before anything else: each of
 // their bytes takes a hundred or so in the automata that find them.
