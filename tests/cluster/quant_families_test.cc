@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(
 // Scales beside matrices: whole, of parts of a tensor, scattered, of experts, and names that mean
 // something else.
 INSTANTIATE_TEST_SUITE_P(Scales, QuantFamiliesTest,
-                         ::testing::Combine(::testing::Values("qwen3", "qwen3moe", "phi3", "qwen35",
+                         ::testing::Combine(::testing::Values("qwen3", "qwen3moe", "qwen35",
                                                               "qwen35moe-fused", "gemma4-moe",
                                                               "gpt-oss"),
                                             ::testing::Values(tensor::Type::kNVFP4)),

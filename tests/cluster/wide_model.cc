@@ -293,7 +293,8 @@ WideModel WriteWideModel(const std::string& name, Type type) {
       }
       const Type of_tensor = TypeOf(row, place, type);
       const auto scale = model::ParseTensorName(NameOfScale(tensor));
-      const bool scaled = type == Type::kNVFP4 && model::FindScaledRow(table, scale) != nullptr;
+      const bool scaled = type == Type::kNVFP4 && tensor.ends_with(".weight") &&
+                          model::FindScaledRow(table, scale) != nullptr;
       AddBoth(tensor, dims, of_tensor,
               blocks.Draw(of_tensor, place.rows * place.cols * place.count,
                           Distribution(row.role, place.cols, spec.num_layers)),
