@@ -197,9 +197,8 @@ void Vocabulary::SetSuppressed() {
   for (const int32_t id : data_.suppressed) {
     if (Contains(id)) suppressed_.push_back(id);
   }
-  std::ranges::sort(suppressed_);
-  const auto repeated = std::ranges::unique(suppressed_);
-  suppressed_.erase(repeated.begin(), repeated.end());
+  std::sort(suppressed_.begin(), suppressed_.end());
+  suppressed_.erase(std::unique(suppressed_.begin(), suppressed_.end()), suppressed_.end());
 }
 
 TokenId Vocabulary::FindControl(std::string_view text) {
