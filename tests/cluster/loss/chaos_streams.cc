@@ -25,7 +25,7 @@ class ChaosStreams::Call final : public grpc::ClientReadReactor<v1::GenerateResp
 
   void OnReadDone(bool ok) override {
     if (!ok) return;
-    if (response_.token_ids_size() > 0) streams_.Delivered(response_.token_ids_size());
+    if (response_.token_ids_size() > 0) streams_.Delivered(*this, response_.token_ids_size());
     std::string text = answer_.text() + response_.text();
     response_.clear_request_id();
     answer_.MergeFrom(response_);
@@ -34,13 +34,17 @@ class ChaosStreams::Call final : public grpc::ClientReadReactor<v1::GenerateResp
   }
   void OnDone(const grpc::Status& status) override {
     status_ = status;
-    streams_.Ended();
+    streams_.Ended(*this);
   }
 
   // After the end.
   std::string Answer() const {
     return status_.ok() ? answer_.SerializeAsString() : "failed: " + status_.error_message();
   }
+
+  // Guarded by the streams' mutex:
+  int num_tokens = 0;
+  bool ended = false;
 
  private:
   ChaosStreams& streams_;
@@ -60,14 +64,16 @@ ChaosStreams::ChaosStreams(const std::string& server, std::vector<v1::GenerateRe
 
 ChaosStreams::~ChaosStreams() { Answers(); }
 
-void ChaosStreams::Delivered(int num_tokens) {
+void ChaosStreams::Delivered(Call& call, int num_tokens) {
   std::lock_guard lock(mutex_);
+  call.num_tokens += num_tokens;
   tokens_.insert(tokens_.end(), static_cast<size_t>(num_tokens), Clock::System().Now());
   changed_.notify_all();
 }
 
-void ChaosStreams::Ended() {
+void ChaosStreams::Ended(Call& call) {
   std::lock_guard lock(mutex_);
+  call.ended = true;
   ++num_ended_;
   changed_.notify_all();
 }
@@ -77,6 +83,21 @@ bool ChaosStreams::WaitTokens(size_t count, Deadline deadline) {
   deadline.Wait(changed_, lock,
                 [&] { return tokens_.size() >= count || num_ended_ == calls_.size(); });
   return tokens_.size() >= count;
+}
+
+bool ChaosStreams::WaitTokenOfEach(Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  std::vector<int> before;
+  for (const auto& call : calls_) before.push_back(call->num_tokens);
+  const auto went_on = [&] {
+    for (size_t i = 0; i < calls_.size(); ++i) {
+      const bool waits = !calls_[i]->ended && calls_[i]->num_tokens == before[i];
+      if (waits && before[i] > 0) return false;
+    }
+    return true;
+  };
+  deadline.Wait(changed_, lock, went_on);
+  return went_on();
 }
 
 size_t ChaosStreams::num_tokens() const {

@@ -24,6 +24,8 @@ class ChaosStreams {
 
   // Waits until all streams together have received `count` tokens. False if the deadline passes.
   bool WaitTokens(size_t count, Deadline deadline);
+  // Waits until each stream that has begun and not ended has another one. False likewise.
+  bool WaitTokenOfEach(Deadline deadline);
   size_t num_tokens() const;
   // Waits for the ends. Each answer is all that its stream received, serialized: text, tokens,
   // log-probabilities, finish reason, usage; or the error.
@@ -34,8 +36,8 @@ class ChaosStreams {
  private:
   class Call;
 
-  void Delivered(int num_tokens);
-  void Ended();
+  void Delivered(Call& call, int num_tokens);
+  void Ended(Call& call);
 
   std::unique_ptr<v1::Generation::Stub> stub_;
   mutable std::mutex mutex_;
