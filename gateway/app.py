@@ -31,10 +31,13 @@ _POSTS = {
     "/v1/completions": completions.answer,
     "/v1/responses": chat.answer_response,
     "/v1/embeddings": embeddings.answer,
-    "/v1/messages": chat.answer_message,
-    "/v1/messages/count_tokens": chat.count_tokens,
     "/tokenize": tokens.tokenize,
     "/detokenize": tokens.detokenize,
+}
+# Their errors are Anthropic's.
+_MESSAGES = {
+    "/v1/messages": chat.answer_message,
+    "/v1/messages/count_tokens": chat.count_tokens,
 }
 
 
@@ -97,9 +100,7 @@ def make_app(config: Config) -> Starlette:
         return Json(ApiError(error.status_code, error.detail).body(), error.status_code,
                     error.headers)
 
-    def post(path: str, answer):
-        error_body = message_answer.error_body if path.startswith("/v1/messages") else ApiError.body
-
+    def post(answer, error_body=ApiError.body):
         async def respond(request: Request) -> Response:
             service = request.app.state.service
             bound = functools.partial(answer, service)
@@ -116,5 +117,7 @@ def make_app(config: Config) -> Starlette:
         middleware=_for_browsers(config.allowed_origins),
         routes=[Route("/v1/models", get(models)), Route("/v1/models/{id:path}", get(model)),
                 Route("/health", health), Route("/version", version),
-                *(Route(path, post(path, answer), methods=["POST"]) for path, answer in _POSTS.items())],
+                *(Route(path, post(answer), methods=["POST"]) for path, answer in _POSTS.items()),
+                *(Route(path, post(answer, message_answer.error_body), methods=["POST"])
+                  for path, answer in _MESSAGES.items())],
         exception_handlers={HTTPException: http_error}, lifespan=lifespan)

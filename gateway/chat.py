@@ -45,8 +45,7 @@ async def count_tokens(service: Service, body: object) -> Response:
     coordinator = service.fleet.pick(request.model).coordinator
     prompt = await _render(service, coordinator.model, request)
     check_prompts([prompt])
-    answer = await coordinator.tokenize(prompt, add_special_tokens=False)
-    return Json({"input_tokens": len(answer.ids)})
+    return Json({"input_tokens": await _num_tokens(coordinator, prompt)})
 
 
 async def _render(service: Service, model: Model, request: ChatRequest) -> str:
@@ -57,13 +56,17 @@ async def _render(service: Service, model: Model, request: ChatRequest) -> str:
         variables)
 
 
+async def _num_tokens(coordinator: Coordinator, prompt: str) -> int:
+    """The template writes BOS."""
+    return len((await coordinator.tokenize(prompt, add_special_tokens=False)).ids)
+
+
 async def _clip(coordinator: Coordinator, prompt: str, params: api.SamplingParams) -> None:
     """max_tokens to what the context leaves: clients that have to give it ask for more than many contexts hold."""
     room = coordinator.model.max_model_len
     if params.max_tokens + len(prompt.encode()) <= room:  # a token has a byte at least
         return
-    answer = await coordinator.tokenize(prompt, add_special_tokens=False)
-    params.max_tokens = max(1, min(params.max_tokens, room - len(answer.ids)))
+    params.max_tokens = max(1, min(params.max_tokens, room - await _num_tokens(coordinator, prompt)))
 
 
 async def _generate(service: Service, request: ChatRequest, id: str, make_form: MakeForm,

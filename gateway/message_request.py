@@ -8,7 +8,7 @@ from gateway.chat_request import ChatRequest
 from gateway.errors import ApiError, renamed
 from gateway.fields import Fields
 from gateway.message_blocks import messages_of
-from gateway.response_tools import note_left_out
+from gateway.tool_choice import note_left_out
 
 # What a chat names otherwise, or cannot be asked for here.
 _OF_CHATS = ("n", "max_completion_tokens", "stop", "response_format", "reasoning_effort", "logprobs", "top_logprobs",

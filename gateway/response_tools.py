@@ -4,12 +4,8 @@ A function of a namespace, as Codex sends those of an MCP server, has a name of 
 functions are left out, as other servers do: there are none here, and clients send them all the same.
 """
 
-import logging
-
 from gateway.fields import Fields
-
-_LOG = logging.getLogger("gateway")
-_MAX_LOGGED_CHARS = 40
+from gateway.tool_choice import note_left_out
 
 
 class ResponseTools:
@@ -52,11 +48,6 @@ class ResponseTools:
             raise entry.error("name", "is that of another tool, together with its namespace")
         function = {key: tool[key] for key in ("description", "parameters", "strict") if tool.get(key) is not None}
         self.chat.append({"type": "function", "function": {"name": name, **function}})
-
-
-def note_left_out(kind: str) -> None:
-    """Of a tool of another type."""
-    _LOG.info("a tool of type %s is left out", kind[:_MAX_LOGGED_CHARS].encode("unicode_escape").decode())
 
 
 def name_in_chat(namespace: str, name: str) -> str:

@@ -5,6 +5,7 @@ of a named function its arguments, else a list of {"name", "parameters"}, as vLL
 """
 
 import dataclasses
+import logging
 
 from gateway.constraint import schema_text
 from gateway.fields import Fields
@@ -14,6 +15,9 @@ from tandem.v1 import generation_pb2 as api
 # whose values are no schemas.
 _BY_NAME = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
 _DATA = ("const", "enum", "default", "examples")
+
+_LOG = logging.getLogger("gateway")
+_MAX_LOGGED_CHARS = 40
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +41,11 @@ def read_tool_choice(fields: Fields, tools: list[dict]) -> str | ForcedCalls:
     if name is not None and all(one["function"]["name"] != name for one in tools):
         raise fields.error("tool_choice.function.name", "is none of the tools' names")
     return ForcedCalls(name)
+
+
+def note_left_out(kind: str) -> None:
+    """Of a tool that is no function: others' servers run it."""
+    _LOG.info("a tool of type %s is left out", kind[:_MAX_LOGGED_CHARS].encode("unicode_escape").decode())
 
 
 def _read_name(choice: Fields) -> str:

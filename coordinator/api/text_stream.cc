@@ -63,8 +63,8 @@ TextUpdate TextStream::Convert(StreamUpdate update) {
   const auto num_dropped = static_cast<uint32_t>(num_tokens - taken);
   out.usage.completion_tokens -= num_dropped;
   // A step's last token is drawn besides those that it accepts.
-  const uint32_t num_accepted = num_dropped > 0 ? num_dropped - 1 : 0;
-  out.usage.accepted_draft_tokens -= std::min(out.usage.accepted_draft_tokens, num_accepted);
+  const uint32_t dropped_drafts = num_dropped > 0 ? num_dropped - 1 : 0;
+  out.usage.accepted_draft_tokens -= std::min(out.usage.accepted_draft_tokens, dropped_drafts);
   ended_ = out.last();
   return out;
 }

@@ -69,7 +69,7 @@ TEST(SpeculatorTest, SkippedTokensJudgeNoGuess) {
   Speculator speculator(std::make_unique<ModelDrafter>(), 4, /*num_tokens=*/3);
   Tokens tokens = {1, 2, 3};
   for (const TokenId right : {10, 20, 30}) {
-    speculator.Learn({7});  // of what nobody asks about any more
+    speculator.Learn({7});  // which would be wrong
     tokens.insert(tokens.end(), {1, 2, 3});
     speculator.Skip(tokens);
     speculator.Learn({right});
