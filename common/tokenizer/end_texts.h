@@ -11,8 +11,8 @@ namespace tandem::tokenizer {
 
 struct EndText {
   std::string_view text;
-  bool is_eot =
-      false;  // the first one that there is stands for the end of a turn, if none is stated
+  // The first one that there is stands for the end of a turn, if none is stated.
+  bool is_eot = false;
 };
 inline constexpr EndText kEndTexts[] = {
     {"<|eot_id|>", true},
