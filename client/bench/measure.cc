@@ -37,13 +37,13 @@ double TokensPerSecond(uint64_t tokens, std::vector<Duration> times) {
 // Keeps the tokens; a generation that ends in any other way than by its length is an error.
 class Measure::Listener : public coordinator::TokenStream {
  public:
-  bool OnUpdate(coordinator::StreamUpdate update) override {
+  coordinator::Taken OnUpdate(coordinator::StreamUpdate update) override {
     tokens_.insert(tokens_.end(), update.tokens.begin(), update.tokens.end());
     ended_ = update.reason == FinishReason::kLength;
     status_ = update.last() && !ended_ && update.status.ok()
                   ? absl::InternalError("the engine ended a sequence early")
                   : update.status;
-    return true;
+    return {};
   }
   void Flush() override {}
 

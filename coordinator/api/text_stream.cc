@@ -45,6 +45,7 @@ TextUpdate TextStream::Convert(StreamUpdate update) {
   while (taken < num_tokens && !matcher_.stopped()) {
     if (absl::Status status = AppendText(out.tokens[taken++], out.text); !status.ok()) {
       out.status = std::move(status);
+      stopped_ = true;
       break;
     }
   }
@@ -55,6 +56,7 @@ TextUpdate TextStream::Convert(StreamUpdate update) {
   if (num_tokens > 0 && matcher_.stopped()) {
     out.reason = FinishReason::kStop;
     out.status = absl::OkStatus();  // of what was drawn after the end
+    stopped_ = true;
   }
   if (!out.status.ok()) out.reason = FinishReason::kNone;
   out.tokens.resize(taken);

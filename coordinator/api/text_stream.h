@@ -31,6 +31,9 @@ class TextStream {
   TextUpdate Convert(StreamUpdate update);
   // Whether the last update has been converted.
   bool ended() const { return ended_; }
+  // Whether the stream itself ended the request: a stop string matched, or there is no text for its
+  // tokens.
+  bool stopped() const { return stopped_; }
 
  private:
   // Appends the final text up to and including `token`, the request's next one.
@@ -50,6 +53,7 @@ class TextStream {
   uint32_t min_tokens_;  // before as many no stop string ends the request
   uint32_t num_tokens_ = 0;
   bool ended_ = false;
+  bool stopped_ = false;
 };
 
 }  // namespace tandem::coordinator

@@ -90,7 +90,8 @@ void EngineCore::Deliver() {
   if (deliver_) return deliver_(std::move(deliveries));
   for (Delivery& delivery : deliveries) {
     const bool last = delivery.update.last();
-    if (!delivery.stream->OnUpdate(std::move(delivery.update)) && !last) Stop(delivery.handle);
+    const Taken taken = delivery.stream->OnUpdate(std::move(delivery.update));
+    if (taken.stopped && !last) Stop(delivery.handle);
     delivery.stream->Flush();
   }
 }

@@ -44,7 +44,7 @@ struct Sampling {
   // Ids that end generation (eos, eot, eom unless ignore_eos; stop ids), sorted. The id is part of
   // the output.
   std::vector<TokenId> end_ids;
-  std::vector<std::string> stop;  // matched by the stream: OnUpdate returns false at a match
+  std::vector<std::string> stop;  // matched by the stream (Taken::stopped)
   bool speculation = true;        // allowed
   bool include_stop = false;      // the stop string that matched is part of the text
   // Log-probabilities of every generated token, or of every prompt token: the token's own and this
@@ -91,15 +91,20 @@ struct StreamUpdate {
   bool last() const { return reason != FinishReason::kNone || !status.ok(); }
 };
 
+// What a stream made of an update.
+struct Taken {
+  // The request ends here, as stopped: a stop string matched. The engine learns of it later: until
+  // then it samples more tokens, whose updates must be ignored, and the request holds its blocks.
+  bool stopped = false;
+  uint32_t num_dropped = 0;  // of the update's tokens, those behind the stop string
+};
+
 // Receiver of a request's updates, in order. Called by one thread at a time, a writer of EngineLoop
 // or the thread that runs an EngineCore; must not block.
 class TokenStream {
  public:
   virtual ~TokenStream() = default;
-  // Takes an update. Returns false to end the request there, as stopped (a stop string matched).
-  // The engine learns of it later: until then it samples more tokens, whose updates must be
-  // ignored, and the request holds its blocks.
-  virtual bool OnUpdate(StreamUpdate update) = 0;
+  virtual Taken OnUpdate(StreamUpdate update) = 0;
   // Forwards the updates passed to OnUpdate. If the last was the end, the request's id is free by
   // now.
   virtual void Flush() = 0;

@@ -70,7 +70,7 @@ void StreamWriters::Run(Writer& writer) {
 void StreamWriters::Pass(std::vector<Delivery>& batch) {
   for (auto& [handle, stream, update] : batch) {
     const bool last = update.last();
-    const bool stopped = !stream->OnUpdate(std::move(update));
+    const bool stopped = stream->OnUpdate(std::move(update)).stopped;
     if (last || stopped) on_over_(handle, stopped && !last);
     stream->Flush();
   }

@@ -25,17 +25,21 @@ class MeasuredStream final : public TokenStream {
   MeasuredStream(std::shared_ptr<TokenStream> stream, RequestMetrics& metrics, const Clock& clock)
       : stream_(std::move(stream)), metrics_(metrics), clock_(clock), arrival_(clock.Now()) {}
 
-  bool OnUpdate(StreamUpdate update) override {
+  Taken OnUpdate(StreamUpdate update) override {
     if (ended_) return stream_->OnUpdate(std::move(update));  // late tokens
     const TimePoint now = clock_.Now();
-    if (!update.tokens.empty()) TakeTokens(update, now);
-    const bool drew_nothing = first_ == TimePoint{} && update.reason == FinishReason::kLength;
-    if (drew_nothing) TakePrompt(update, now);  // its prompt was all that it asked for
-    const bool last = update.last();
-    const RequestMetrics::End end = EndOf(update);
-    const bool goes_on = stream_->OnUpdate(std::move(update));
-    if (last || !goes_on) End(last ? end : RequestMetrics::kStop, now);
-    return goes_on;
+    const StreamUpdate facts = {.reason = update.reason,
+                                .status = update.status,
+                                .usage = update.usage,
+                                .scheduled_at = update.scheduled_at};
+    const size_t num_drawn = update.tokens.size();
+    const Taken taken = stream_->OnUpdate(std::move(update));
+    if (num_drawn > 0) TakeTokens(facts, num_drawn - taken.num_dropped, now);
+    const bool drew_nothing = first_ == TimePoint{} && facts.reason == FinishReason::kLength;
+    if (drew_nothing) TakePrompt(facts, now);  // its prompt was all that it asked for
+    if (taken.stopped || facts.last())
+      End(taken.stopped ? RequestMetrics::kStop : EndOf(facts), now);
+    return taken;
   }
   void Flush() override { stream_->Flush(); }
 
@@ -46,8 +50,7 @@ class MeasuredStream final : public TokenStream {
     metrics_.prefill_time.Record(now - std::max(update.scheduled_at, arrival_));
   }
 
-  void TakeTokens(const StreamUpdate& update, TimePoint now) {
-    const uint64_t num_tokens = update.tokens.size();
+  void TakeTokens(const StreamUpdate& update, uint64_t num_tokens, TimePoint now) {
     metrics_.generation_tokens.fetch_add(static_cast<int64_t>(num_tokens),
                                          std::memory_order_relaxed);
     uint64_t num_gaps = num_tokens;

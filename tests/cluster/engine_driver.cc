@@ -14,12 +14,12 @@ class Recorder : public coordinator::TokenStream {
  public:
   explicit Recorder(Output& output) : output_(output) {}
 
-  bool OnUpdate(coordinator::StreamUpdate update) override {
+  coordinator::Taken OnUpdate(coordinator::StreamUpdate update) override {
     output_.tokens.insert(output_.tokens.end(), update.tokens.begin(), update.tokens.end());
     output_.usage = update.usage;
     output_.status = update.status;
     output_.ended = update.last();
-    return true;
+    return {};
   }
   void Flush() override {}
 

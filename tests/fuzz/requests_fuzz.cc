@@ -41,7 +41,7 @@ const coordinator::RequestCheck& Check() {
 }
 
 struct NoStream : coordinator::TokenStream {
-  bool OnUpdate(coordinator::StreamUpdate) override { return true; }
+  coordinator::Taken OnUpdate(coordinator::StreamUpdate) override { return {}; }
   void Flush() override {}
 };
 

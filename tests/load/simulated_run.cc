@@ -28,7 +28,7 @@ class SimulatedRun::Client final : public coordinator::TokenStream {
 
   void set_handle(coordinator::RequestHandle handle) { handle_ = handle; }
 
-  bool OnUpdate(coordinator::StreamUpdate update) override {
+  coordinator::Taken OnUpdate(coordinator::StreamUpdate update) override {
     usage_ = {update.usage.prompt_tokens, update.usage.completion_tokens};
     const auto num_tokens = static_cast<uint32_t>(update.tokens.size());
     if (!hung_up_ && num_tokens > 0 && recorder_.OnTokens(num_tokens) == Next::kCancel) {
@@ -40,7 +40,7 @@ class SimulatedRun::Client final : public coordinator::TokenStream {
                  ? absl::CancelledError("the server stops")
                  : update.status;
     }
-    return true;
+    return {};
   }
 
   // The place of a request that has ended is free by now.

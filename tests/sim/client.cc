@@ -26,8 +26,8 @@ void Client::Require(bool holds, const char* what) const {
   if (!holds) Violation(absl::StrCat("request ", request_.id, ": ", what));
 }
 
-bool Client::OnUpdate(StreamUpdate update) {
-  if (stopped_) return false;  // what was drawn before the engine knew
+coordinator::Taken Client::OnUpdate(StreamUpdate update) {
+  if (stopped_) return {.stopped = true};  // what was drawn before the engine knew
   Require(!ended_, "an update after the end");
   const bool ends_as_told =
       update.reason == FinishReason::kCancelled || absl::IsDeadlineExceeded(update.status);
@@ -39,7 +39,7 @@ bool Client::OnUpdate(StreamUpdate update) {
   if (update.last()) CheckEnd(update);
   ended_ = update.last();
   if (!ended_ && num_tokens_ >= stop_after_) ended_ = stopped_ = true;
-  return !stopped_;
+  return {.stopped = stopped_};
 }
 
 void Client::CheckTokens(const StreamUpdate& update) {

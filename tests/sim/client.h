@@ -19,7 +19,7 @@ class Client : public coordinator::TokenStream {
   Client(Expected expected, coordinator::Request request, size_t stop_after, bool is_poison,
          Circumstances& circumstances, const Clock& clock);
 
-  bool OnUpdate(coordinator::StreamUpdate update) override;
+  coordinator::Taken OnUpdate(coordinator::StreamUpdate update) override;
   void Flush() override;
 
   // The request, with `stream` still to be set.

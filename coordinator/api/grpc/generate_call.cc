@@ -49,9 +49,11 @@ struct Choice : TokenStream {
   Choice(Outbox& of, uint32_t number, TextStream stream)
       : outbox(of), index(number), text(std::move(stream)) {}
 
-  bool OnUpdate(StreamUpdate update) override {
+  Taken OnUpdate(StreamUpdate update) override {
+    const size_t num_tokens = update.tokens.size();
     converted = text.Convert(std::move(update));
-    return !text.ended();
+    return {.stopped = text.stopped(),
+            .num_dropped = static_cast<uint32_t>(num_tokens - converted.tokens.size())};
   }
   void Flush() override;
 

@@ -18,9 +18,9 @@ namespace tandem::coordinator {
 
 // As a writer does. False if the stream accepts no more.
 inline bool Send(TokenStream& stream, StreamUpdate update) {
-  const bool goes_on = stream.OnUpdate(std::move(update));
+  const Taken taken = stream.OnUpdate(std::move(update));
   stream.Flush();
-  return goes_on;
+  return !taken.stopped;
 }
 
 // Thread-safe.

@@ -42,12 +42,12 @@ class TimedStream : public TokenStream {
   TimedStream(std::shared_ptr<TokenStream> stream, WriterTime& time)
       : stream_(std::move(stream)), time_(time) {}
 
-  bool OnUpdate(StreamUpdate update) override {
+  Taken OnUpdate(StreamUpdate update) override {
     time_.num_tokens += static_cast<int64_t>(update.tokens.size());
     const int64_t begin = ThreadNanoseconds();
-    const bool wants_more = stream_->OnUpdate(std::move(update));
+    const Taken taken = stream_->OnUpdate(std::move(update));
     time_.nanoseconds += ThreadNanoseconds() - begin;
-    return wants_more;
+    return taken;
   }
   void Flush() override {
     const int64_t begin = ThreadNanoseconds();

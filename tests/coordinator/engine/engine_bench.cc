@@ -25,9 +25,9 @@ constexpr uint32_t kGenerate = kSteps + 300;  // admission takes a step per prom
 // Takes everything and keeps nothing.
 class SilentStream : public TokenStream {
  public:
-  bool OnUpdate(StreamUpdate update) override {
+  Taken OnUpdate(StreamUpdate update) override {
     benchmark::DoNotOptimize(update);
-    return true;
+    return {};
   }
   void Flush() override {}
 };

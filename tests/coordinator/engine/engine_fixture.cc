@@ -9,10 +9,11 @@
 
 namespace tandem::coordinator {
 
-bool RecordingStream::OnUpdate(StreamUpdate update) {
+Taken RecordingStream::OnUpdate(StreamUpdate update) {
   if (on_token_ && !update.tokens.empty()) on_token_();
   std::lock_guard lock(mutex_);
-  if (record_.tokens.size() >= stop_after_) return false;  // what was drawn after the stop
+  if (record_.tokens.size() >= stop_after_)
+    return {.stopped = true};  // what was drawn after the stop
   TANDEM_CHECK(record_.num_ends == 0) << "an update after the end";
   TANDEM_CHECK(update.prompt_logprobs.empty() || record_.tokens.empty())
       << "the prompt comes first";
@@ -28,7 +29,7 @@ bool RecordingStream::OnUpdate(StreamUpdate update) {
   record_.code = update.status.code();
   record_.message = std::string(update.status.message());
   over_ = update.last() || record_.tokens.size() >= stop_after_;
-  return record_.tokens.size() < stop_after_;
+  return {.stopped = record_.tokens.size() >= stop_after_};
 }
 
 void RecordingStream::Flush() {

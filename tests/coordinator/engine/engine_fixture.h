@@ -35,7 +35,7 @@ class RecordingStream : public TokenStream {
   explicit RecordingStream(size_t stop_after = SIZE_MAX, std::function<void()> on_token = nullptr)
       : stop_after_(stop_after), on_token_(std::move(on_token)) {}
 
-  bool OnUpdate(StreamUpdate update) override;
+  Taken OnUpdate(StreamUpdate update) override;
   void Flush() override;
 
   Record record() const;

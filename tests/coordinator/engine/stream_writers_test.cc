@@ -35,13 +35,13 @@ class EventStream : public TokenStream {
  public:
   EventStream(RequestHandle handle, Events& events) : handle_(handle), events_(events) {}
 
-  bool OnUpdate(StreamUpdate update) override {
-    bool wants_more = true;
+  Taken OnUpdate(StreamUpdate update) override {
+    Taken taken;
     for (TokenId token : update.tokens) {
       events_.Add(handle_, std::to_string(token));
-      wants_more &= token != 9;
+      taken.stopped |= token == 9;
     }
-    return wants_more;
+    return taken;
   }
   void Flush() override { events_.Add(handle_, "flush"); }
 

@@ -15,11 +15,15 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Takes `stops_after` updates, then ends the request.
+// Takes `stops_after` updates, and of the last its first token alone, then ends the request.
 class CountingStream : public TokenStream {
  public:
   explicit CountingStream(int stops_after = 1000) : left_(stops_after) {}
-  bool OnUpdate(StreamUpdate) override { return --left_ > 0; }
+  Taken OnUpdate(StreamUpdate update) override {
+    if (--left_ > 0) return {};
+    const size_t num_tokens = update.tokens.size();
+    return {.stopped = true, .num_dropped = num_tokens > 0 ? uint32_t(num_tokens) - 1 : 0};
+  }
   void Flush() override {}
 
  private:
@@ -106,6 +110,13 @@ TEST_F(MeasuredEngineTest, CountsEachWayToEndOnce) {
   EXPECT_EQ(Ended(RequestMetrics::kError), 1);
   EXPECT_EQ(metrics_.generation_tokens, 3);
   EXPECT_EQ(metrics_.e2e_latency.View().total(), 3u) << "of those that were answered";
+}
+
+TEST_F(MeasuredEngineTest, AStopStringCountsAheadOfAnotherEndAndOfTokensBehindIt) {
+  Send(*Add("guessed", 1), {.tokens = {1, 2, 3}, .reason = FinishReason::kLength});
+  EXPECT_EQ(Ended(RequestMetrics::kStop), 1);
+  EXPECT_EQ(Ended(RequestMetrics::kLength), 0);
+  EXPECT_EQ(metrics_.generation_tokens, 1);
 }
 
 TEST_F(MeasuredEngineTest, ARefusedRequestIsNotMeasured) {
