@@ -19,7 +19,7 @@ from gateway.backend import Coordinator
 from gateway.config import Config
 from gateway.errors import ApiError
 from gateway.fleet import Fleet, unknown_model
-from gateway.http import endpoint, guarded
+from gateway.http import check_site, endpoint, guarded
 from gateway.parent_reports import SERVES, report
 from gateway.responses import Json
 from gateway.service import Service
@@ -103,9 +103,12 @@ def make_app(config: Config) -> Starlette:
     def post(answer, error_body=ApiError.body):
         async def respond(request: Request) -> Response:
             service = request.app.state.service
-            bound = functools.partial(answer, service)
-            return await endpoint(bound, config.max_body_bytes, service.place,
-                                  request.app.state.admission.check, error_body)(request)
+
+            async def admit() -> None:
+                check_site(request, config.allowed_origins)
+                await request.app.state.admission.check()
+            return await endpoint(functools.partial(answer, service), config.max_body_bytes, service.place, admit,
+                                  error_body)(request)
         return respond
 
     def get(answer):

@@ -37,6 +37,16 @@ def _authorization(request: Request) -> str:
     return values[0] if values else ""
 
 
+def check_site(request: Request, allowed_origins: list[str]) -> None:
+    """Browsers send what pages of other sites post as plain text without asking first
+    (https://fetch.spec.whatwg.org/#simple-header), but say where it comes from. Raises ApiError 403."""
+    if request.headers.get("sec-fetch-site") not in ("cross-site", "same-site"):
+        return
+    if "*" not in allowed_origins and request.headers.get("origin") not in allowed_origins:
+        raise ApiError(403, "a page of another site asks, and --allowed-origin does not name it",
+                       code="insufficient_permissions")
+
+
 async def read_json(request: Request, max_bytes: int) -> object:
     """The body. Raises ApiError: 413 if it is too long, 408 if it does not come, 400 if not JSON."""
     body = bytearray()

@@ -238,6 +238,10 @@ class HttpTest(unittest.TestCase):
         for origin, allowed in (("https://a.example", "https://a.example"), ("https://b.example", None)):
             _, headers, _ = programs.call(gateway.address, "/v1/models", headers={"Origin": origin})
             self.assertEqual(headers["access-control-allow-origin"], allowed)
+        for site, origin, expected in (("cross-site", "https://a.example", 200), ("cross-site", "https://b.example", 403),
+                                       ("same-site", None, 403), ("same-origin", "https://b.example", 200), ("none", None, 200)):
+            headers = {"Sec-Fetch-Site": site, "Content-Type": "text/plain", **({"Origin": origin} if origin else {})}
+            self.assertEqual(programs.call(gateway.address, "/v1/completions", STORY, headers=headers)[0], expected)
 
     def test_a_client_that_goes_frees_its_request(self):
         for stream in (True, False):
