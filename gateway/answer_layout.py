@@ -9,7 +9,7 @@ from gateway.errors import bad_request
 from gateway.gpt_oss_calls import BEFORE_ANSWER, GptOssParser
 from gateway.late_calls import LateCalls
 from gateway.marked_calls import MarkedParser
-from gateway.reasoning import MARKERS, Begins, ThoughtsReader, beginning, markers_of_template
+from gateway.reasoning import MARKERS, Begins, ThoughtsReader, beginning, beginning_in, markers_of_template
 from gateway.tool_parsers import PARSERS, form_of_answers, has_channels
 from tandem.v1 import generation_pb2 as api
 
@@ -31,6 +31,7 @@ class AnswerLayout:
             if request.tools and self._calls is None:
                 raise bad_request("this model's chat template has no tools, or asks for calls in a form "
                                   "that this server does not know: see --tool-parser", "tools")
+        self._continued = request.messages[-1]["content"] if request.continues else None
         name = config.reasoning_parser or markers_of_template(template)
         self._markers = MARKERS.get(name) if self._calls != "gpt_oss" else None
 
@@ -45,17 +46,19 @@ class AnswerLayout:
             return None
         if self._calls == "gpt_oss":
             return BEFORE_ANSWER
-        if self._markers is None or (begins := beginning(self._markers, prompt)) is Begins.AFTER:
+        if self._markers is None or (begins := self._beginning(prompt)) is Begins.AFTER:
             return None
         start = self._markers.start if begins is Begins.BEFORE else ""
         return api.Reasoning(start=start, end=self._markers.end)
+
+    def _beginning(self, prompt: str) -> Begins:
+        return beginning(self._markers, prompt) if self._continued is None else beginning_in(self._markers, self._continued)
 
     def reader(self, prompt: str) -> AnswerReader:
         """For one choice."""
         if self._calls == "gpt_oss":
             return FinalReader() if self._has_form else ChannelReader(GptOssParser())
-        thoughts = self._markers and ThoughtsReader(self._markers, beginning(self._markers, prompt),
-                                                    self._has_form)
+        thoughts = self._markers and ThoughtsReader(self._markers, self._beginning(prompt), self._has_form)
         if self._calls is None:
             return MarkedReader(thoughts)
         calls = PARSERS[self._calls](self._tools)

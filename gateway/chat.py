@@ -53,7 +53,7 @@ async def _render(service: Service, model: Model, request: ChatRequest) -> str:
                                         model.chat_template)
     return await chat_prompt.render(
         service.templates, model, request.messages, request.tools, request.add_generation_prompt,
-        variables)
+        variables, request.continues)
 
 
 async def _num_tokens(coordinator: Coordinator, prompt: str) -> int:

@@ -1,5 +1,7 @@
 """Messages and tools to a prompt, by the model's chat template."""
 
+import secrets
+
 from gateway import conversation
 from gateway.backend import Model
 from gateway.errors import bad_request
@@ -10,8 +12,9 @@ _OURS = ("messages", "tools", "documents", "add_generation_prompt", "bos_token",
 
 
 async def render(pool: TemplatePool, model: Model, messages: list[dict], tools: list[dict],
-                 add_generation_prompt: bool, more: dict) -> str:
-    """`more` are a request's own variables for the template. Raises ApiError 400."""
+                 add_generation_prompt: bool, more: dict, continues: bool = False) -> str:
+    """`more` are a request's own variables for the template. If the answer `continues` the last message, the prompt
+    ends with its content. Raises ApiError 400."""
     if not model.chat_template:
         raise bad_request("this model has no chat template: --chat-template gives it one; "
                           "completions need none")
@@ -19,7 +22,10 @@ async def render(pool: TemplatePool, model: Model, messages: list[dict], tools: 
         if name in _OURS or not name.isidentifier():
             raise bad_request(f"chat_template_kwargs.{name[:60]} cannot be set",
                               "chat_template_kwargs")
-    return await pool.render(model.chat_template, {
+    end = secrets.token_hex(16) if continues else ""  # of the last content: what no prompt has
+    if continues:
+        messages = [*messages[:-1], {**messages[-1], "content": messages[-1]["content"] + end}]
+    prompt = await pool.render(model.chat_template, {
         **more,
         "messages": conversation.adapted(messages, model.chat_template),
         "tools": tools or None,
@@ -28,6 +34,14 @@ async def render(pool: TemplatePool, model: Model, messages: list[dict], tools: 
         "bos_token": model.bos_token,
         "eos_token": model.eos_token,
     })
+    return _until(prompt, end) if continues else prompt
+
+
+def _until(prompt: str, end: str) -> str:
+    before, found, _ = prompt.rpartition(end)
+    if not found:
+        raise bad_request("this model's chat template leaves the last message out: nothing can go on in it")
+    return before.replace(end, "")
 
 
 def with_effort(variables: dict, effort: str | None, template: str) -> dict:

@@ -20,6 +20,7 @@ class ChatRequest:
     tools: list[dict]
     template_variables: dict
     add_generation_prompt: bool
+    continues: bool  # the answer goes on in the last message
     params: api.SamplingParams
     priority: int
     choices: int
@@ -43,17 +44,18 @@ def read(body: object) -> ChatRequest:
     _read_max_tokens(fields, params)
     _read_logprobs(fields, params)
     stream, include_usage = sampling.read_stream(fields)
+    messages = read_messages(fields)
+    continues, add_generation_prompt = read_end(fields, messages)
     request = ChatRequest(
-        model=fields.text("model"), messages=read_messages(fields), tools=_read_tools(fields),
+        model=fields.text("model"), messages=messages, tools=_read_tools(fields),
         template_variables=fields.object("chat_template_kwargs") or {},
-        add_generation_prompt=_default_true(fields, "add_generation_prompt"), params=params,
+        add_generation_prompt=add_generation_prompt, continues=continues, params=params,
         priority=sampling.read_priority(fields), choices=sampling.read_choices(fields),
         stream=stream, include_usage=include_usage,
         one_call=not _default_true(fields, "parallel_tool_calls"),
         include_reasoning=_default_true(fields, "include_reasoning"),
         reasoning_effort=fields.text("reasoning_effort"))
     _apply_tool_choice(fields, request)
-    fields.only("continue_final_message", False)
     fields.only("add_special_tokens", False)
     fields.only("modalities", ["text"])
     fields.only("skip_special_tokens", True)
@@ -98,6 +100,17 @@ def read_messages(fields: Fields) -> list[dict]:
     if len(messages) > MAX_MESSAGES:
         raise fields.error("messages", f"has {len(messages)} messages, at most {MAX_MESSAGES}")
     return [_message(one, f"messages[{i}].") for i, one in enumerate(messages)]
+
+
+def read_end(fields: Fields, messages: list[dict]) -> tuple[bool, bool]:
+    """(continue_final_message, add_generation_prompt), of which one is true at most."""
+    continues = fields.boolean("continue_final_message")
+    begins = fields.boolean("add_generation_prompt", default=not continues)
+    if continues and begins:
+        raise fields.error("continue_final_message", "and add_generation_prompt cannot both be true")
+    if continues and (messages[-1]["role"] != "assistant" or messages[-1].get("tool_calls")):
+        raise fields.error("continue_final_message", "needs a last message of the assistant, without tool_calls")
+    return continues, begins
 
 
 def _message(value: object, where: str) -> dict:

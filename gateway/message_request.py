@@ -12,7 +12,8 @@ from gateway.tool_choice import note_left_out
 
 # What a chat names otherwise, or cannot be asked for here.
 _OF_CHATS = ("n", "max_completion_tokens", "stop", "response_format", "reasoning_effort", "logprobs", "top_logprobs",
-             "include_reasoning", "add_generation_prompt", "parallel_tool_calls", "stream_options")
+             "include_reasoning", "add_generation_prompt", "continue_final_message", "parallel_tool_calls",
+             "stream_options")
 # A chat's names, and what is meant.
 _NAMES = {"response_format.json_schema": "output_config.format", "tool_choice.function": "tool_choice"}
 # They say who asks, how a request is billed, kept or cached, not what the answer is.
@@ -28,12 +29,18 @@ def read(body: object) -> ChatRequest:
     fields.only("mcp_servers", [])
     fields.ignore(_IGNORED)
     variables = {**_thinking(fields), **(fields.object("chat_template_kwargs") or {})}
-    chat = {"messages": messages_of(fields), "tools": _tools(fields), "stop": fields.strings("stop_sequences"),
+    messages = messages_of(fields)
+    chat = {"messages": messages, "continue_final_message": _goes_on(messages[-1]), "tools": _tools(fields), "stop": fields.strings("stop_sequences"),
             "chat_template_kwargs": variables, **_tool_choice(fields), **_output(fields)}
     try:
         return chat_request.read({**fields.unread(), **chat})
     except ApiError as error:
         raise renamed(error, _NAMES) from None
+
+
+def _goes_on(last: dict) -> bool:
+    """An answer goes on in the assistant's last message."""
+    return last["role"] == "assistant" and not last.get("tool_calls")
 
 
 def _thinking(fields: Fields) -> dict:

@@ -48,6 +48,12 @@ def beginning(markers: Markers, prompt: str) -> Begins:
     return Begins.BEFORE
 
 
+def beginning_in(markers: Markers, content: str) -> Begins:
+    """Of an answer that goes on in a message with this content."""
+    _, start, thoughts = content.rpartition(markers.start)
+    return Begins.WITHIN if start and markers.end not in thoughts else Begins.AFTER
+
+
 class ThoughtsReader:
     """Takes the thoughts out of one answer as it comes. Line ends and blanks around them are in neither;
     what ends in the middle of them has no answer. If the answer `has_form`, only so many line ends are

@@ -14,7 +14,7 @@ from gateway.response_tools import ResponseTools, name_in_chat
 
 # What a chat names otherwise, or cannot be asked for here.
 _OF_CHATS = ("messages", "n", "max_tokens", "max_completion_tokens", "response_format",
-             "reasoning_effort", "logprobs", "include_reasoning", "add_generation_prompt")
+             "reasoning_effort", "logprobs", "include_reasoning", "add_generation_prompt", "continue_final_message")
 # A chat's names, and what is meant.
 _NAMES = {"response_format.json_schema": "text.format", "response_format": "text.format",
           "tool_choice.function": "tool_choice", "max_completion_tokens": "max_output_tokens"}

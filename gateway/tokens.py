@@ -15,10 +15,11 @@ async def tokenize(service: Service, body: object) -> Response:
     coordinator = service.fleet.pick(fields.text("model")).coordinator
     want_texts = fields.boolean("return_token_strs")
     if fields.take("messages") is not None:
+        messages = chat_request.read_messages(fields)
+        continues, add_generation_prompt = chat_request.read_end(fields, messages)
         text = await chat_prompt.render(
-            service.templates, coordinator.model, chat_request.read_messages(fields),
-            fields.array("tools") or [], fields.boolean("add_generation_prompt", default=True),
-            fields.object("chat_template_kwargs") or {})
+            service.templates, coordinator.model, messages, fields.array("tools") or [], add_generation_prompt,
+            fields.object("chat_template_kwargs") or {}, continues)
         add_special_tokens = fields.boolean("add_special_tokens")
     else:
         text = fields.text("prompt")

@@ -66,6 +66,10 @@ class AnthropicTest(AnthropicCase):
         self.assertIn(f"<assistant><think>Let me see.</think>I look.{CALL}{CALL}<tool>result 0<tool>result 1<assistant>",
                       self.server.prompts[-1])
 
+    def test_an_answer_goes_on_in_the_last_message(self):
+        answer = self.ask(" 17 °C.", [ASKED, {"role": "assistant", "content": "It is"}])
+        self.assertEqual((answer.content[0].text, self.server.prompts[-1][-16:]), (" 17 °C.", "<assistant>It is"))
+
     def test_a_forced_call(self):
         called = self.ask('{"city": "Zürich"}', [ASKED], tools=[TOOL], tool_choice={"type": "tool", "name": "weather"})
         self.assertEqual((called.content[0].input, called.stop_reason), ({"city": "Zürich"}, "tool_use"))

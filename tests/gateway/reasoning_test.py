@@ -13,7 +13,7 @@ from gateway.errors import ApiError  # noqa: E402
 from gateway.gpt_oss_calls import GptOssParser  # noqa: E402
 from gateway.hermes_calls import HermesParser  # noqa: E402
 from gateway.late_calls import LateCalls  # noqa: E402
-from gateway.reasoning import MARKERS, Begins, ThoughtsReader, beginning, markers_of_template  # noqa: E402
+from gateway.reasoning import MARKERS, Begins, ThoughtsReader, beginning, beginning_in, markers_of_template  # noqa: E402
 from tandem.v1 import generation_pb2 as api  # noqa: E402
 
 THINK = MARKERS["think"]
@@ -136,6 +136,11 @@ class ReasoningTest(unittest.TestCase):
                 (gemma, "<|channel>thought\n<channel|>", Begins.AFTER)):
             self.assertEqual(beginning(markers, prompt), expected, prompt)
 
+    def test_where_answers_go_on(self):
+        for content, expected in (("", Begins.AFTER), ("so", Begins.AFTER), ("<think>so", Begins.WITHIN),
+                                  ("<think>so</think>", Begins.AFTER), ("so</think>a", Begins.AFTER)):
+            self.assertEqual(beginning_in(THINK, content), expected, content)
+
 
 class LayoutTest(unittest.TestCase):
 
@@ -160,6 +165,15 @@ class LayoutTest(unittest.TestCase):
         self.assertEqual(read(lambda: layout.reader("<think>"), "a</think>[]"), ("a", "[]", []))
         with self.assertRaisesRegex(ApiError, "channels"):
             self.layout(GPT_OSS, **forced)
+
+    def test_what_goes_on_in_a_message_begins_within_it(self):
+        def layout(content):
+            return self.layout(QWEN, messages=[*CHAT["messages"], {"role": "assistant", "content": content}],
+                               continue_final_message=True, **FORM)
+        self.assertIsNone(layout("It").room_for_thoughts("It"))
+        self.assertEqual(read(lambda: layout("It").reader("It"), " <think> is"), ("", " <think> is", []))
+        self.assertEqual(layout("<think>It").room_for_thoughts("<think>It"), api.Reasoning(end="</think>"))
+        self.assertEqual(read(lambda: layout("<think>It").reader("<think>It"), "is</think>a"), ("is", "a", []))
 
     def test_control_tokens_are_shown_where_something_is_between_them(self):
         for template, fields, expected in ((QWEN, {}, True), (GPT_OSS, {}, True), ("{{ tools }}", {}, False),

@@ -30,6 +30,21 @@ class RequestTest(unittest.TestCase):
                          (9, 2, 2**64 - 1, True))
         self.assertEqual((params.stop, params.stop_token_ids, params.logprobs), (["a"], [3], 2))
 
+    def test_an_answer_goes_on_in_the_assistants_last_message_alone(self):
+        def read(content="It", **fields):
+            messages = [*CHAT["messages"], {"role": "assistant", "content": content, **fields.pop("last", {})}]
+            request = chat_request.read({"messages": messages, "continue_final_message": True, **fields})
+            return request.continues, request.add_generation_prompt
+        self.assertEqual(read(), (True, False))
+        self.assertEqual(read(add_generation_prompt=False), (True, False))
+        self.assertEqual(read(continue_final_message=False), (False, True))
+        self.check_refused(lambda one: read(**one), {"add_generation_prompt": True},
+                           "continue_final_message and add_generation_prompt cannot both be true", "continue_final_message")
+        needed = "continue_final_message needs a last message of the assistant, without tool_calls"
+        call = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
+        self.check_refused(lambda one: read(**one), {"last": {"tool_calls": [call]}}, needed)
+        self.check_refused(chat_request.read, {**CHAT, "continue_final_message": True}, needed)
+
     def test_a_message_is_one_short_line(self):
         self.check_refused(completion_request.read, {"prompt": "x", "a\nb\u2028": 1},
                            "a\\nb\\u2028 is not a field that this server knows", "a\nb\u2028")

@@ -4,8 +4,10 @@ import asyncio
 import re
 import sys
 import unittest
+from types import SimpleNamespace
 
 sys.path.insert(0, "gateway/tandem_gateway")
+from gateway import chat_prompt  # noqa: E402
 from gateway.errors import ApiError  # noqa: E402
 from gateway.template_environment import TemplateError, render  # noqa: E402
 from gateway.template_pool import TemplatePool  # noqa: E402
@@ -114,6 +116,19 @@ class PoolTest(unittest.IsolatedAsyncioTestCase):
     async def test_the_templates_own_message_comes_through(self):
         await self.check_refused("{{ raise_exception('no') }}", re.escape("conversation: no"))
         await self.check_refused("{{ raise_exception('x' * 5000) }}", r"\A.{900,1000}\Z")
+
+    async def continued(self, template, *messages):
+        model = SimpleNamespace(chat_template=template, bos_token="", eos_token="")
+        return await chat_prompt.render(self.pool, model, list(messages), [], False, {}, continues=True)
+
+    async def test_a_prompt_ends_in_the_last_message(self):
+        user, assistant = ({"role": role, "content": "It "} for role in ("user", "assistant"))
+        template = "{% for m in messages %}<{{ m.role }}>{{ m.content | trim }}<end>{% endfor %}{{ messages[-1].content }}"
+        self.assertEqual(await self.continued(template, user, assistant), "<user>It<end><assistant>It <end>It ")
+        template = "{% for m in messages %}<{{ m.role }}>{{ m.content }}<end>{% endfor %}"
+        self.assertEqual(await self.continued(template, user, {**assistant, "content": ""}), "<user>It <end><assistant>")
+        with self.assertRaisesRegex(ApiError, "leaves the last message out"):
+            await self.continued("{{ messages[0].content }}", user, assistant)
 
     async def test_cancelled_jobs_leave_no_answer_to_the_next(self):
         await self.pool.render("a process is there", {})

@@ -5,6 +5,7 @@ templates use.
 Skipped where transformers is not installed; templates where they are absent.
 """
 
+import asyncio
 import glob
 import itertools
 import json
@@ -13,8 +14,10 @@ import struct
 import subprocess
 import sys
 import unittest
+from types import SimpleNamespace
 
 sys.path.insert(0, "gateway/tandem_gateway")
+from gateway import chat_prompt  # noqa: E402
 from gateway.template_environment import TemplateError, render  # noqa: E402
 
 PYTHON = os.path.join(os.environ.get("TANDEM_VENV", "/none"), "bin", "python")
@@ -194,6 +197,21 @@ class TransformersTest(unittest.TestCase):
         self.assertGreaterEqual(len(prompts), least)
         return prompts
 
+    def check_goes_on(self, template):
+        """In the assistant's last message, without blanks at its end: many templates take them away, and theirs
+        all."""
+        class Pool:
+            async def render(self, template, variables):
+                return render(template, variables)
+        variables = {"bos_token": "<s>", "eos_token": "</s>"}
+        for messages in ([USER, {"role": "assistant", "content": "Hi 🦙!"}],
+                         [USER, ANSWER, USER, {"role": "assistant", "content": "It\nis"}]):
+            [[theirs, error]] = self.their_prompts([[template, {
+                "messages": messages, "tools": None, "add_generation_prompt": False, "continue_final_message": True, **variables}]])
+            self.assertIsNone(error)
+            self.assertEqual(asyncio.run(chat_prompt.render(
+                Pool(), SimpleNamespace(chat_template=template, **variables), messages, [], False, {}, continues=True)), theirs)
+
     def test_what_templates_use(self):
         self.check(FEATURES, least=60)
 
@@ -202,8 +220,10 @@ class TransformersTest(unittest.TestCase):
             self.skipTest("needs trl and axolotl of PyPI")
         for path, has_tools in FAMILIES.items():
             with self.subTest(path), open(os.path.join(PACKAGES, path), encoding="utf-8") as file:
-                prompts = self.check(file.read(), least=20)
+                template = file.read()
+                prompts = self.check(template, least=20)
                 self.assertEqual(any("The time." in prompt for prompt in prompts), has_tools)
+                self.check_goes_on(template)
 
     def test_templates_of_model_files(self):
         paths = sorted(glob.glob(os.path.join(VOCABULARIES, "*.gguf")))
