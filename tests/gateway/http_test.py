@@ -232,6 +232,7 @@ class HttpTest(unittest.TestCase):
         self.assertEqual((status, headers["access-control-allow-origin"]), (405, None))
         gateway = programs.start_gateway("--server", self.coordinator.address, "--allowed-origin", "https://a.example")
         self.addCleanup(gateway.kill)
+        programs.until(lambda: programs.call(gateway.address, "/health")[0] == 200, "the gateway is not healthy")
         status, headers, _ = programs.call(gateway.address, "/v1/completions", method="OPTIONS", headers=asked)
         self.assertEqual((status, headers["access-control-allow-origin"]), (200, "https://a.example"))
         self.assertIn("authorization", headers["access-control-allow-headers"])
