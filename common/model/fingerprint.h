@@ -8,9 +8,10 @@
 
 namespace tandem::model {
 
-// XXH3 (64 bits, https://github.com/Cyan4973/xxHash) of everything before the tensors' data, and
-// the file's size; for every file of a split model in order. It reads no weights, so it is cheap
-// but does not detect files that differ only in weights. Never 0.
+// XXH3 (64 bits, https://github.com/Cyan4973/xxHash) of everything before the tensors' data, of
+// 64 pieces of the data that are spread over it, and of the file's size; for every file of a split
+// model in order. So it is cheap, and differs for another conversion of the same model, but not for
+// weights that differ in a few places. Never 0.
 uint64_t ModelFingerprint(const gguf::File& file);
 
 // Of whole files in order, which are read: `before` is that of those before this one, 0 if it is

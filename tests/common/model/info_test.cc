@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -216,6 +217,22 @@ TEST(FingerprintTest, DistinguishesMetadataDirectoryAndSize) {
   std::vector<std::byte> longer = model.bytes;
   longer.resize(longer.size() + 64);
   EXPECT_NE(ModelFingerprint(*gguf::File::Parse(longer)), fingerprint);
+}
+
+TEST(FingerprintTest, DistinguishesWeights) {
+  const auto with_bytes = [](size_t size, size_t changed) {
+    std::vector<std::byte> weights(size);
+    weights[changed] = std::byte{1};
+    gguf::GgufBuilder builder;
+    builder.AddTensor("w", {size / 4}, tensor::Type::kF32, weights);
+    const std::vector<std::byte> bytes = builder.Build();
+    return ModelFingerprint(*gguf::File::Parse(bytes));
+  };
+  for (const size_t size : {size_t{4096}, size_t{1} << 20}) {
+    const std::set<uint64_t> found = {with_bytes(size, 0), with_bytes(size, size - 1),
+                                      with_bytes(size, 1)};
+    EXPECT_EQ(found.size(), 3u) << size;
+  }
 }
 
 // Opens a model of two files; the second one's tensor has `name` and `values`.
