@@ -41,7 +41,8 @@ Acceptor::Acceptor(std::string name, net::ListenSocket socket, size_t most_conne
     : name_(std::move(name)),
       socket_(std::move(socket)),
       take_(std::move(take)),
-      limit_(most_connections) {
+      limit_(most_connections),
+      refusals_(Clock::System(), name_) {
   int fds[2];
   TANDEM_CHECK(pipe2(fds, O_CLOEXEC | O_NONBLOCK) == 0) << strerror(errno);
   end_read_ = fds[0];
@@ -99,7 +100,6 @@ bool Acceptor::AcceptSome(int listening) {
       Refuse(fd);
       continue;
     }
-    was_full_ = false;
     const int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     take_(fd);
@@ -110,11 +110,7 @@ bool Acceptor::AcceptSome(int listening) {
 void Acceptor::Refuse(int fd) {
   const std::string reason =
       absl::StrCat("the server has ", limit_.most(), " connections, as many as it takes");
-  if (!was_full_) {
-    TANDEM_LOG(kWarning) << name_ << ": " << reason
-                         << " (ulimit -n); refusing more until some are closed";
-  }
-  was_full_ = true;
+  refusals_.Add("a connection", reason);
   const std::string frames = GoAway(reason);
   send(fd, frames.data(), frames.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   shutdown(fd, SHUT_WR);

@@ -10,6 +10,7 @@
 
 #include "common/net/listen_socket.h"
 #include "coordinator/listener/connection_limit.h"
+#include "coordinator/listener/refusal_log.h"
 
 namespace tandem::coordinator {
 
@@ -36,8 +37,8 @@ class Acceptor {
   const net::ListenSocket socket_;
   const TakeFn take_;
   ConnectionLimit limit_;
-  bool was_full_ = false;   // one log line for each time that the port fills up
-  bool was_short_ = false;  // of descriptors
+  RefusalLog refusals_;     // above the limit
+  bool was_short_ = false;  // of descriptors: one log line for each time
   int end_read_ = -1;       // readable once the acceptor is to end
   int end_write_ = -1;
   std::thread thread_;

@@ -21,14 +21,18 @@ class ExternalConnectionAcceptor;
 
 namespace tandem::coordinator {
 
+// How long a connection may be without calls, by default.
+inline constexpr int kIdleMillis = 5 * 60'000;
+
 // One thread at a time.
 class GrpcAcceptor {
  public:
   // Adds the port to a server in the making, with deadlines for what is idle: a connection that
-  // does not begin HTTP/2, one that does not answer pings, one without calls. `name` is of the
-  // port, for the log. `credentials` (common/rpc/server_credentials.h) are of this port alone.
+  // does not begin HTTP/2, one that does not answer pings, one without calls for `idle_millis`.
+  // `name` is of the port, for the log. `credentials` (common/rpc/server_credentials.h) are of this
+  // port alone.
   GrpcAcceptor(grpc::ServerBuilder& builder, std::string name, const Keepalive& keepalive,
-               std::shared_ptr<grpc::ServerCredentials> credentials);
+               std::shared_ptr<grpc::ServerCredentials> credentials, int idle_millis = kIdleMillis);
 
   // Accepts from here on. REQUIRES: the server is built.
   void Start(net::ListenSocket socket, size_t most_connections);

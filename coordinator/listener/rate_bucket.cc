@@ -1,4 +1,4 @@
-#include "coordinator/api/auth/rate_bucket.h"
+#include "coordinator/listener/rate_bucket.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,6 @@
 // RateBucket: a token bucket: `rate` requests per second on average, `burst` of them at once.
-#ifndef TANDEM_COORDINATOR_API_AUTH_RATE_BUCKET_H_
-#define TANDEM_COORDINATOR_API_AUTH_RATE_BUCKET_H_
+#ifndef TANDEM_COORDINATOR_LISTENER_RATE_BUCKET_H_
+#define TANDEM_COORDINATOR_LISTENER_RATE_BUCKET_H_
 
 #include "common/base/clock.h"
 
@@ -26,4 +26,4 @@ class RateBucket {
 
 }  // namespace tandem::coordinator
 
-#endif  // TANDEM_COORDINATOR_API_AUTH_RATE_BUCKET_H_
+#endif  // TANDEM_COORDINATOR_LISTENER_RATE_BUCKET_H_

@@ -1,4 +1,4 @@
-#include "coordinator/api/auth/refusal_log.h"
+#include "coordinator/listener/refusal_log.h"
 
 #include <utility>
 
@@ -10,11 +10,11 @@
 namespace tandem::coordinator {
 namespace {
 
-constexpr size_t kMaxMethodBytes = 80;
+constexpr size_t kMaxWhatBytes = 80;
 
 }  // namespace
 
-std::string RefusalLog::Add(std::string_view method, std::string_view reason) {
+std::string RefusalLog::Add(std::string_view what, std::string_view reason) {
   std::string line;
   {
     MutexLock lock(mutex_);
@@ -22,7 +22,8 @@ std::string RefusalLog::Add(std::string_view method, std::string_view reason) {
       ++without_line_;
       return "";
     }
-    line = absl::StrCat("refused: ", absl::CHexEscape(Sv(method.substr(0, kMaxMethodBytes))), ": ",
+    line = absl::StrCat(port_, port_.empty() ? "" : ": ",
+                        "refused: ", absl::CHexEscape(Sv(what.substr(0, kMaxWhatBytes))), ": ",
                         Sv(reason));
     if (without_line_ > 0) absl::StrAppend(&line, "; and ", without_line_, " calls before it");
     without_line_ = 0;

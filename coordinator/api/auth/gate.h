@@ -10,9 +10,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "coordinator/api/auth/refusal_log.h"
 #include "coordinator/api/auth/token_store.h"
 #include "coordinator/api/auth/token_usage.h"
+#include "coordinator/listener/refusal_log.h"
 
 namespace tandem::coordinator {
 

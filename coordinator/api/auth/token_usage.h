@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
-#include "coordinator/api/auth/rate_bucket.h"
 #include "coordinator/api/auth/token_table.h"
+#include "coordinator/listener/rate_bucket.h"
 
 namespace tandem::coordinator {
 
