@@ -62,7 +62,7 @@ absl::Status Bench(BenchOptions options) {
                      .drafts = {}};
   const std::unique_ptr<coordinator::EngineCore> engine = workers.MakeCore();
   const absl::Status measured = MeasureAll(*engine, report);
-  workers.supervisor->Shutdown("the benchmark is over", Deadline::After(kShutdownTimeout));
+  workers.supervisor->Shutdown(absl::OkStatus(), Deadline::After(kShutdownTimeout));
   TANDEM_RETURN_IF_ERROR(measured);
   return cli::Print(options.json ? ToJson(report) + "\n" : FormatReport(report));
 }

@@ -61,7 +61,7 @@ absl::Status Profile(const ProfileOptions& options) {
   TANDEM_ASSIGN_OR_RETURN(coordinator::Workers workers,
                           coordinator::BringUp(options.server, model, [] { return false; }));
   const absl::StatusOr<coordinator::ServerProfile> profile = MeasureServer(workers, options);
-  workers.supervisor->Shutdown("the measurement is over", Deadline::After(kShutdownTimeout));
+  workers.supervisor->Shutdown(absl::OkStatus(), Deadline::After(kShutdownTimeout));
   TANDEM_RETURN_IF_ERROR(profile.status());
   return cli::Print(coordinator::ToText(*profile));
 }

@@ -250,7 +250,7 @@ absl::Status ServeUntilStopped(const config::ServerConfig& config, const ModelFi
   const Duration patience = ended.ok() ? Duration(kShutdownTimeout) : Duration(kLossTimeout);
   engine.Shutdown();
   server.Shutdown(Deadline::After(patience));
-  workers.supervisor->Shutdown("the coordinator exits", Deadline::After(patience));
+  workers.supervisor->Shutdown(ended, Deadline::After(patience));
   return ended;
 }
 

@@ -1,5 +1,6 @@
 #include "common/base/host.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -56,6 +57,12 @@ uint64_t CgroupAvailable() {
 }
 
 }  // namespace
+
+std::string HostName() {
+  char name[256];
+  if (gethostname(name, sizeof(name)) != 0) return "";
+  return std::string(name, strnlen(name, sizeof(name)));
+}
 
 std::string HostId() {
   return ReadLine("/proc/sys/kernel/random/boot_id") + "/" + ReadLink("/proc/self/ns/pid");

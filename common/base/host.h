@@ -10,6 +10,8 @@ namespace tandem {
 // Equal for processes that can open each other's memory segments: the same boot and the same
 // process-id namespace.
 std::string HostId();
+// The kernel's name of this machine, for display; "" if it has none.
+std::string HostName();
 
 // Memory available without swapping, as reported by the kernel, bounded by the cgroup's limit. 0 if
 // unknown.

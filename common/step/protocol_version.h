@@ -11,7 +11,7 @@ namespace tandem::step {
 // The header with the shared token; its value may be any bytes.
 inline constexpr char kWorkerTokenHeader[] = "tandem-worker-token-bin";
 
-inline constexpr uint32_t kWorkerProtocolVersion = 19;
+inline constexpr uint32_t kWorkerProtocolVersion = 20;
 
 }  // namespace tandem::step
 

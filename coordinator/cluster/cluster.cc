@@ -23,12 +23,6 @@ constexpr auto kPoll = std::chrono::milliseconds(50);
 // Time for a killed process and its connection to end.
 constexpr auto kReplaceTimeout = std::chrono::seconds(5);
 
-void AskToExit(WorkerLink& link, const std::string& reason) {
-  v1::CoordinatorMessage message;
-  message.mutable_shutdown()->set_reason(reason);
-  link.Send(std::move(message)).IgnoreError();  // a lost worker needs no shutdown
-}
-
 // Starts worker processes on this machine, which connect to a port.
 class LocalLauncher {
  public:
@@ -100,7 +94,11 @@ absl::Status Cluster::Replace() {
   for (size_t rank = 0; rank < links.size(); ++rank) {
     const absl::Status ended = Ended(rank, links[rank].get());
     if (ended.ok()) continue;
-    TANDEM_LOG(kWarning) << "rank " << rank << ": " << ended.message()
+    const auto& before = rank < connected_.size() ? connected_[rank] : nullptr;
+    TANDEM_LOG(kWarning) << "rank " << rank
+                         << (before == nullptr ? ""
+                                               : absl::StrCat(" (", before->ProcessName(), ")"))
+                         << ": " << ended.message()
                          << (processes_.empty() ? ", waiting for another worker"
                                                 : ", starting it again");
     if (!processes_.empty()) {
@@ -108,7 +106,8 @@ absl::Status Cluster::Replace() {
       processes_[rank]->WaitExit(kReplaceTimeout);
     }
     // Another worker than ours may have taken the rank: it gives it up.
-    if (links[rank] != nullptr) AskToExit(*links[rank], "its rank is started again");
+    if (links[rank] != nullptr)
+      links[rank]->AskToExit(absl::UnavailableError("its rank is started again"));
     if (links[rank] != nullptr &&
         !registry_.WaitReleased(*links[rank], Deadline::After(kReplaceTimeout, clock_))) {
       return absl::DeadlineExceededError(
@@ -129,7 +128,8 @@ absl::Status Cluster::Ended(size_t rank, const WorkerLink* link) const {
 }
 
 Cluster::~Cluster() {
-  EndWorkers("coordinator exits", Deadline::After(std::chrono::seconds(2), clock_));
+  EndWorkers(absl::UnavailableError("the coordinator has failed"),
+             Deadline::After(std::chrono::seconds(2), clock_));
 }
 
 absl::Status Cluster::FirstEnded() const {
@@ -171,6 +171,11 @@ absl::Status Cluster::WaitConnected(Deadline deadline, const std::function<bool(
   }
 }
 
+bool Cluster::IsComplete() const {
+  return std::all_of(connected_.begin(), connected_.end(),
+                     [](const auto& link) { return link != nullptr && link->status().ok(); });
+}
+
 std::vector<std::unique_ptr<WorkerClient>> Cluster::MakeClients() {
   std::vector<std::unique_ptr<WorkerClient>> clients;
   for (size_t rank = 0; rank < connected_.size(); ++rank) {
@@ -187,17 +192,17 @@ std::vector<std::string> Cluster::HostIds() const {
   return hosts;
 }
 
-void Cluster::Shutdown(const std::string& reason, Deadline deadline) {
-  EndWorkers(reason, deadline);
+void Cluster::Shutdown(const absl::Status& end, Deadline deadline) {
+  EndWorkers(end, deadline);
   // External ones read it before the port closes.
   for (const auto& link : registry_.links()) {
     if (link != nullptr) registry_.WaitReleased(*link, deadline);
   }
 }
 
-void Cluster::EndWorkers(const std::string& reason, Deadline deadline) {
+void Cluster::EndWorkers(const absl::Status& end, Deadline deadline) {
   for (const auto& link : registry_.links()) {
-    if (link != nullptr) AskToExit(*link, reason);
+    if (link != nullptr) link->AskToExit(end);
   }
   for (const auto& process : processes_) {
     if (process == nullptr || process->WaitExit(deadline.Left())) continue;

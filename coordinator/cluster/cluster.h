@@ -46,7 +46,7 @@ class Cluster {
   // (null: elsewhere). Waits are on `clock`.
   static absl::StatusOr<std::unique_ptr<Cluster>> Over(WorkerRegistry& registry, LaunchFn launch,
                                                        const Clock& clock = Clock::System());
-  // As Shutdown, with a short deadline, which external workers are not given.
+  // As Shutdown after an error, with a short deadline, which external workers are not given.
   ~Cluster();
 
   // Sets who learns how far the ranks are: from WaitConnected, and from the clients made later.
@@ -61,6 +61,8 @@ class Cluster {
   // name the ranks that are missing or how a spawned one ended. `cancelled` is polled (SIGTERM
   // while waiting).
   absl::Status WaitConnected(Deadline deadline, const std::function<bool()>& cancelled);
+  // Whether the workers that the last WaitConnected found are all still connected.
+  bool IsComplete() const;
   // One client per rank, in order. The cluster must outlive them.
   std::vector<std::unique_ptr<WorkerClient>> MakeClients();
   // The host that each rank runs on, in rank order. REQUIRES: WaitConnected succeeded.
@@ -68,15 +70,16 @@ class Cluster {
   // Opens the rendezvous for an epoch.
   void SetEpoch(Epoch epoch) { registry_.rendezvous().SetEpoch(epoch); }
 
-  // Asks every worker to exit, waits, kills the rest. Idempotent.
-  void Shutdown(const std::string& reason, Deadline deadline);
+  // Asks every worker to exit, waits, kills the rest. `end`: of the coordinator; unless it is OK
+  // the workers' exit codes say so, too. Idempotent.
+  void Shutdown(const absl::Status& end, Deadline deadline);
 
  private:
   Cluster(WorkerRegistry& registry, LaunchFn launch, const Clock& clock)
       : clock_(clock), registry_(registry), launch_(std::move(launch)) {}
   absl::Status Spawn(size_t rank);
   // Asks every worker to exit, and ends the processes of ours.
-  void EndWorkers(const std::string& reason, Deadline deadline);
+  void EndWorkers(const absl::Status& end, Deadline deadline);
   absl::Status FirstEnded() const;
   // Which ranks are connected.
   void Report(const std::vector<std::shared_ptr<WorkerLink>>& links) const;

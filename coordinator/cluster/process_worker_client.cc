@@ -127,7 +127,7 @@ absl::StatusOr<v1::WorkerMessage> ProcessWorkerClient::NextEvent(Deadline deadli
     absl::StatusOr<v1::WorkerMessage> event = NextLinkEvent(deadline);
     if (!event.ok()) return Explain(event.status());
     if (EventEpoch(*event) != epoch_.value) continue;  // of an epoch that is over
-    if (event->has_failed()) return Explain(FailedStatus(event->failed()));
+    if (event->has_failed()) return Failure(event->failed());
     return event;
   }
 }
@@ -146,7 +146,7 @@ absl::Status ProcessWorkerClient::AwaitLoading(Deadline answer, Deadline last,
       if (event->has_loading()) answer = last;  // it takes Configure when that load ends
       continue;
     }
-    if (event->has_failed()) return Explain(FailedStatus(event->failed()));
+    if (event->has_failed()) return Failure(event->failed());
     if (event->has_loading()) {
       Report(RankProgress::Stage::kLoading, event->loading());
       return absl::OkStatus();
@@ -219,6 +219,13 @@ absl::Status ProcessWorkerClient::Health() const {
     }
   }
   return Annotate(link_->status(), absl::StrCat("rank ", rank_));
+}
+
+absl::Status ProcessWorkerClient::Failure(const v1::Failed& failed) {
+  const absl::Status status = FailedStatus(failed);
+  const bool of_others = absl::IsAborted(status) || absl::IsUnavailable(status);
+  if (process_ == nullptr && !of_others) link_->AskToExit(status);
+  return Explain(status);
 }
 
 absl::Status ProcessWorkerClient::Explain(const absl::Status& status) const {

@@ -72,6 +72,9 @@ class ProcessWorkerClient : public WorkerClient {
   // The next one that is not Loading.
   absl::StatusOr<v1::WorkerMessage> NextAnswer(Deadline deadline);
   void Report(RankProgress::Stage stage, const v1::Loading& loading);
+  // The error of a worker's Failed. One that is not ours gives its rank up then, unless it only
+  // waited for others: it may have the wrong file, which another has not.
+  absl::Status Failure(const v1::Failed& failed);
   // `status` prefixed with the rank and, if the process ended, with its exit.
   absl::Status Explain(const absl::Status& status) const;
 

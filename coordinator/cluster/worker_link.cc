@@ -2,10 +2,17 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace tandem::coordinator {
 
 WorkerLink::WorkerLink(v1::Hello hello, Sender sender, Canceller canceller)
     : hello_(std::move(hello)), sender_(std::move(sender)), canceller_(std::move(canceller)) {}
+
+std::string WorkerLink::ProcessName() const {
+  return absl::StrCat("pid ", hello_.pid(), hello_.host_name().empty() ? "" : " on ",
+                      hello_.host_name());
+}
 
 void WorkerLink::Cancel() { End(absl::UnavailableError("control connection cancelled")); }
 
@@ -29,6 +36,13 @@ absl::Status WorkerLink::Send(v1::CoordinatorMessage message) {
   absl::Status sent = sender(std::move(message));
   if (!sent.ok()) End(sent);
   return sent;
+}
+
+void WorkerLink::AskToExit(const absl::Status& end) {
+  v1::CoordinatorMessage message;
+  message.mutable_shutdown()->set_failed(!end.ok());
+  message.mutable_shutdown()->set_reason(std::string(end.message()));
+  Send(std::move(message)).IgnoreError();  // a lost worker needs no shutdown
 }
 
 absl::StatusOr<v1::WorkerMessage> WorkerLink::NextEvent(Deadline deadline) {

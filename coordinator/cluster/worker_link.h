@@ -30,9 +30,13 @@ class WorkerLink {
   WorkerLink(v1::Hello hello, Sender sender, Canceller canceller = nullptr);
 
   const v1::Hello& hello() const { return hello_; }
+  // "pid 123 on HOST", for display.
+  std::string ProcessName() const;
 
   // A stream that does not take a message is ended: its worker would miss it.
   absl::Status Send(v1::CoordinatorMessage message);
+  // Sends Shutdown; the worker's exit code says whether `end` is OK.
+  void AskToExit(const absl::Status& end);
   // The next Loading, Ready, Started or Failed. UNAVAILABLE once the stream ended,
   // DEADLINE_EXCEEDED.
   absl::StatusOr<v1::WorkerMessage> NextEvent(Deadline deadline);

@@ -73,16 +73,17 @@ absl::Status WorkerRegistry::Admit(const std::shared_ptr<WorkerLink>& link) {
   if (!hello.has_rank()) {
     while (rank < size && links_[static_cast<size_t>(rank)] != nullptr) ++rank;
   }
-  if (rank < 0 || rank >= size) {
-    return absl::OutOfRangeError(absl::StrCat("no free rank: tensor parallel size is ", size,
-                                              ", worker wants ",
-                                              hello.has_rank() ? absl::StrCat(rank) : "any"));
+  if (rank < 0 || (rank >= size && hello.has_rank())) {
+    return absl::OutOfRangeError(
+        absl::StrCat("rank ", rank, " does not exist: tensor parallel size is ", size));
   }
-  if (links_[static_cast<size_t>(rank)] != nullptr) {
-    return absl::AlreadyExistsError(absl::StrCat("rank ", rank, " is taken"));
+  if (rank >= size) return absl::AlreadyExistsError(absl::StrCat("all ", size, " ranks are taken"));
+  if (const auto& holder = links_[static_cast<size_t>(rank)]; holder != nullptr) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("rank ", rank, " is taken by ", holder->ProcessName()));
   }
   links_[static_cast<size_t>(rank)] = link;
-  TANDEM_LOG(kInfo) << "rank " << rank << " connected: pid " << hello.pid() << ", "
+  TANDEM_LOG(kInfo) << "rank " << rank << " connected: " << link->ProcessName() << ", "
                     << hello.device() << ", build " << hello.build();
   if (hello.build() != BuildVersion()) {
     TANDEM_LOG(kWarning) << "rank " << rank << " is build " << hello.build()
@@ -97,7 +98,7 @@ void WorkerRegistry::Release(const std::shared_ptr<WorkerLink>& link) {
   for (size_t rank = 0; rank < links_.size(); ++rank) {
     if (links_[rank] != link) continue;
     links_[rank] = nullptr;
-    TANDEM_LOG(kInfo) << "rank " << rank << " disconnected: pid " << link->hello().pid();
+    TANDEM_LOG(kInfo) << "rank " << rank << " disconnected: " << link->ProcessName();
   }
   changed_.NotifyAll();
 }

@@ -12,11 +12,13 @@
 #include "common/base/address.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
+#include "common/base/strings.h"
 #include "common/rpc/keepalive.h"
 #include "common/rpc/server_credentials.h"
 #include "common/step/protocol_version.h"
 #include "coordinator/cluster/worker_identity.h"
 #include "coordinator/listener/descriptor_limit.h"
+#include "coordinator/listener/refusal_log.h"
 #include "proto/tandem/v1/worker.grpc.pb.h"
 
 namespace tandem::coordinator {
@@ -24,6 +26,10 @@ namespace {
 
 // Bound of the send queue; a worker that does not read is disconnected rather than buffered for.
 constexpr size_t kMaxPendingWrites = 256;
+
+// A worker has its call from the beginning to the end: without one a connection takes a place that
+// a worker may need.
+constexpr int kStrangerMillis = 5'000;
 
 // Compares all bytes, so that the time does not tell how many agree.
 bool SameToken(std::string_view a, std::string_view b) {
@@ -61,15 +67,19 @@ class WorkerService::Impl : public v1::WorkerControl::CallbackService {
 
   class Stream;
   WorkerService* const service_;
+  RefusalLog refusals_{Clock::System(), "--worker-listen"};
 };
 
 class WorkerService::Impl::Stream
     : public grpc::ServerBidiReactor<v1::WorkerMessage, v1::CoordinatorMessage> {
  public:
   // Of a stranger nothing is read, so that it cannot make the coordinator hold its bytes.
-  Stream(WorkerRegistry& registry, grpc::CallbackServerContext* context,
+  Stream(WorkerRegistry& registry, RefusalLog& refusals, grpc::CallbackServerContext* context,
          const absl::StatusOr<WorkerIdentity>& identity)
-      : registry_(registry), writer_(new Writer(this, context)) {
+      : registry_(registry),
+        refusals_(refusals),
+        peer_(context->peer()),
+        writer_(new Writer(this, context)) {
     if (identity.ok()) {
       identity_ = *identity;
       StartRead(&incoming_);
@@ -204,14 +214,17 @@ class WorkerService::Impl::Stream
   }
 
   void Refuse(const absl::Status& reason) {
-    TANDEM_LOG(kWarning) << "--worker-listen: a worker is refused: " << reason.message();
+    refusals_.Add(absl::StrCat("a worker of ", peer_), StdSv(reason.message()));
     v1::CoordinatorMessage refusal;
     refusal.mutable_refused()->set_reason(std::string(reason.message()));
+    refusal.mutable_refused()->set_retry(absl::IsAlreadyExists(reason));
     writer_->Send(std::move(refusal)).IgnoreError();
     writer_->Finish(grpc::Status::OK);
   }
 
   WorkerRegistry& registry_;
+  RefusalLog& refusals_;
+  const std::string peer_;
   std::shared_ptr<Writer> writer_;
   v1::WorkerMessage incoming_;
   std::shared_ptr<WorkerLink> link_;  // null until Hello
@@ -221,7 +234,7 @@ class WorkerService::Impl::Stream
 grpc::ServerBidiReactor<v1::WorkerMessage, v1::CoordinatorMessage>* WorkerService::Impl::Connect(
     grpc::CallbackServerContext* context) {
   // Deletes itself in OnDone.
-  return new Stream(service_->registry_, context, Identify(*context));
+  return new Stream(service_->registry_, refusals_, context, Identify(*context));
 }
 
 absl::StatusOr<WorkerIdentity> WorkerService::Impl::Identify(
@@ -260,7 +273,8 @@ absl::StatusOr<std::unique_ptr<WorkerService>> WorkerService::Start(const Option
   service->address_ = socket.address();
   grpc::ServerBuilder builder;
   service->acceptor_.emplace(builder, "--worker-listen", kControlKeepalive,
-                             MakeServerCredentials(service->tls_.get(), /*check=*/nullptr));
+                             MakeServerCredentials(service->tls_.get(), /*check=*/nullptr),
+                             kStrangerMillis);
   builder.SetMaxReceiveMessageSize(-1);  // of workers that have shown the token
   builder.RegisterService(service->impl_.get());
   service->server_ = builder.BuildAndStart();

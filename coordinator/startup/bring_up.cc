@@ -1,6 +1,7 @@
 #include "coordinator/startup/bring_up.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <limits>
 #include <set>
@@ -24,6 +25,9 @@
 
 namespace tandem::coordinator {
 namespace {
+
+// For workers to exit when the server is stopped before they are ready.
+constexpr auto kCancelTimeout = std::chrono::seconds(2);
 
 // The configured worker program, or the one for the device beside this program.
 absl::StatusOr<std::string> WorkerBinary(const config::ServerConfig& config) {
@@ -180,7 +184,6 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
       !reason.empty()) {
     TANDEM_LOG(kWarning) << reason;
   }
-  TANDEM_ASSIGN_OR_RETURN(const std::string worker_binary, WorkerBinary(config));
   ClusterOptions cluster_options{.size = config.cluster.tensor_parallel_size,
                                  .external = external,
                                  .worker_listen = config.cluster.worker_listen,
@@ -188,9 +191,12 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
                                                 .key = config.cluster.worker_tls_key,
                                                 .ca = config.cluster.worker_tls_ca},
                                  .worker_token = {},
-                                 .worker_binary = worker_binary,
+                                 .worker_binary = {},
                                  .one_host = config::WorkersShareHost(config),
                                  .log_format = config.log_format};
+  if (!external) {
+    TANDEM_ASSIGN_OR_RETURN(cluster_options.worker_binary, WorkerBinary(config));
+  }
   if (!config.cluster.worker_token_file.empty()) {
     TANDEM_ASSIGN_OR_RETURN(cluster_options.worker_token,
                             ReadTokenFile("--worker-token-file", config.cluster.worker_token_file));
@@ -217,10 +223,14 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
                                              .on_progress = std::move(observer.on_progress),
                                              .rank_times = observer.rank_times,
                                              .trace = observer.trace}));
-  TANDEM_ASSIGN_OR_RETURN(ReadyWorkers ready, workers.supervisor->Bring(cancelled));
-  workers.group = std::move(ready.group);
-  workers.engine = MakeEngineConfig(workers.config, config.scheduling, model.spec, ready.epoch,
-                                    ready.num_blocks);
+  absl::StatusOr<ReadyWorkers> ready = workers.supervisor->Bring(cancelled);
+  if (absl::IsCancelled(ready.status())) {
+    workers.supervisor->Shutdown(absl::OkStatus(), Deadline::After(kCancelTimeout));
+  }
+  TANDEM_RETURN_IF_ERROR(ready.status());
+  workers.group = std::move(ready->group);
+  workers.engine = MakeEngineConfig(workers.config, config.scheduling, model.spec, ready->epoch,
+                                    ready->num_blocks);
   TANDEM_RETURN_IF_ERROR(workers.engine.Validate());
   LogUsableLength(workers);
   return workers;

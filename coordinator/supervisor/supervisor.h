@@ -36,6 +36,10 @@ struct SupervisorOptions {
   // The most restarts by Recover within a window; more is a fault that restarts don't cure.
   int max_restarts = 0;
   Duration restart_window = std::chrono::minutes(10);
+  // Before the second try in a row, doubled for each one after it up to most_pause: what is in the
+  // way, such as a program that is being replaced, may take a moment to pass.
+  Duration first_pause = std::chrono::milliseconds(500);
+  Duration most_pause = std::chrono::seconds(30);
   const Clock* clock = &Clock::System();  // of these times; outlives the supervisor
   RankProgressFn on_progress = nullptr;   // may be null
   RankTimes* rank_times = nullptr;        // of all steps; may be null; outlives the groups
@@ -49,22 +53,25 @@ class Supervisor {
   // On the workers of a cluster that was started by options.cluster.
   Supervisor(SupervisorOptions options, std::unique_ptr<Cluster> cluster);
 
-  // Returns ready workers of the next epoch, with the KV blocks of the first one. REQUIRES: the
-  // previous epoch's group is destroyed. Errors are one line for the operator and name the rank;
-  // `cancelled` is polled while waiting. After an error the next Bring may succeed.
+  // Returns ready workers of the next epoch, with the KV blocks of the first one. External workers
+  // may be lost and replaced meanwhile. REQUIRES: the previous epoch's group is destroyed. Errors
+  // are one line for the operator and name the rank; `cancelled` is polled while waiting. After an
+  // error the next Bring may succeed.
   absl::StatusOr<ReadyWorkers> Bring(const std::function<bool()>& cancelled);
   // Brings workers up again after a loss, in as many tries as max_restarts allows. CANCELLED when
   // `cancelled`; otherwise UNAVAILABLE with `cause`, or what stopped the last try.
   absl::StatusOr<ReadyWorkers> Recover(absl::Status cause, const std::function<bool()>& cancelled);
 
-  // Asks every worker to exit, waits, kills the rest.
-  void Shutdown(const std::string& reason, Deadline deadline) {
-    cluster_->Shutdown(reason, deadline);
-  }
+  // Asks every worker to exit, waits, kills the rest (Cluster::Shutdown).
+  void Shutdown(const absl::Status& end, Deadline deadline) { cluster_->Shutdown(end, deadline); }
 
  private:
   absl::StatusOr<ReadyWorkers> BringEpoch(Deadline deadline,
                                           const std::function<bool()>& cancelled);
+  // Whether Bring goes on after the last of `tries`, which ended with `error`.
+  bool TriesAgain(const absl::Status& error, bool first, int tries) const;
+  // Waits before the try after `tries`. False if `cancelled`.
+  bool Pause(int tries, const std::function<bool()>& cancelled) const;
   // Those from before the window. Only while workers compute: attempts of one recovery may each
   // take longer than the window, and all count.
   void ForgetOldRestarts();

@@ -79,7 +79,7 @@ Report World::Run() {
     engine_->Shutdown();
     invariants_->CheckEnd();
   }
-  supervisor_->Shutdown("the run is over", Deadline::After(seconds(2), clock_));
+  supervisor_->Shutdown(absl::OkStatus(), Deadline::After(seconds(2), clock_));
   return MakeReport();
 }
 

@@ -75,6 +75,7 @@ class GrpcControlStream
     hello.set_protocol_version(step::kWorkerProtocolVersion);
     hello.set_build(BuildVersion());
     hello.set_host_id(greeting.host_id);
+    hello.set_host_name(greeting.host_name);
     hello.set_device(greeting.device);
     hello.set_pid(getpid());
     if (greeting.rank.has_value()) hello.set_rank(*greeting.rank);
@@ -171,7 +172,8 @@ class GrpcControlStream
 
   // --- reactor ---
   void OnReadDone(bool ok) override {
-    if (!ok) return;  // OnDone follows
+    // OnDone follows, but after a message that could not be parsed only if the call is ended.
+    if (!ok) return context_.TryCancel();
     Handle(std::move(incoming_));
     incoming_.Clear();
     StartRead(&incoming_);
@@ -207,7 +209,9 @@ class GrpcControlStream
   void Handle(v1::CoordinatorMessage message) {
     switch (message.message_case()) {
       case v1::CoordinatorMessage::kRefused:
-        return Stop(absl::FailedPreconditionError(message.refused().reason()));
+        return Stop(absl::Status(message.refused().retry() ? absl::StatusCode::kAlreadyExists
+                                                           : absl::StatusCode::kFailedPrecondition,
+                                 message.refused().reason()));
       case v1::CoordinatorMessage::kConfigure:
         // Ends waits of earlier epochs, so that the main thread gets to the command.
         fence_.EndBefore(
@@ -238,7 +242,9 @@ class GrpcControlStream
         return Write(std::move(pong)).IgnoreError();  // a broken stream is reported to OnDone
       }
       case v1::CoordinatorMessage::kShutdown:
-        return Stop(absl::OkStatus());
+        return Stop(message.shutdown().failed()
+                        ? absl::UnavailableError(message.shutdown().reason())
+                        : absl::OkStatus());
       case v1::CoordinatorMessage::MESSAGE_NOT_SET:
         return Stop(absl::InvalidArgumentError("the coordinator sent an unknown message"));
     }

@@ -27,7 +27,8 @@ struct Greeting {
   std::optional<int> rank;  // empty: any
   std::string token;
   std::string host_id;
-  std::string device;  // for display
+  std::string host_name{};  // for display, as is
+  std::string device;
 };
 
 class ControlStream {

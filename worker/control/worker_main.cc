@@ -12,6 +12,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "common/base/address.h"
 #include "common/base/host.h"
 #include "common/base/log.h"
@@ -28,6 +29,8 @@ namespace tandem::worker {
 namespace {
 
 constexpr auto kDialTimeout = std::chrono::seconds(60);
+// A rank that is taken is asked for again.
+constexpr auto kAskAgain = std::chrono::seconds(1);
 
 struct Flags {
   std::string coordinator;
@@ -66,19 +69,27 @@ absl::Status Serve(const Flags& flags, const std::function<std::string()>& devic
   TANDEM_ASSIGN_OR_RETURN(greeting.rank, ParseRank(flags.rank));
   TANDEM_ASSIGN_OR_RETURN(greeting.token, ReadTokenFile("--token-file", flags.token_file));
   greeting.host_id = HostId();
+  greeting.host_name = HostName();
   if (devices) greeting.device = devices();
   if (greeting.device.empty()) greeting.device = CpuText();
   SetLogTag(absl::StrCat("rank ", flags.rank));
   SetLogFormat(flags.log_format);
-  TANDEM_ASSIGN_OR_RETURN(
-      std::unique_ptr<ControlStream> stream,
-      ControlStream::Dial(flags.coordinator, greeting, Deadline::After(kDialTimeout), flags.tls));
   WorkerOverrides overrides = flags.overrides;
   // A spawned worker has the coordinator's environment, whose TANDEM_MODEL may be a name that only
   // the coordinator resolves.
   if (flags.parent_pid > 0) overrides.model = overrides.draft_model = "";
   overrides.external = flags.parent_pid == 0;
-  return ServeCommands(std::move(stream), std::move(overrides));
+  const Deadline deadline = Deadline::After(kDialTimeout);
+  while (true) {
+    TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<ControlStream> stream,
+                            ControlStream::Dial(flags.coordinator, greeting, deadline, flags.tls));
+    const absl::Status end = ServeCommands(std::move(stream), overrides);
+    // Whoever has the rank may be a worker whose connection was cut: the coordinator notices later.
+    if (!absl::IsAlreadyExists(end) || !overrides.external || deadline.Passed()) return end;
+    TANDEM_LOG(kInfo) << end.message() << "; asking again in "
+                      << absl::FormatDuration(absl::FromChrono(kAskAgain));
+    std::this_thread::sleep_for(kAskAgain);
+  }
 }
 
 // The token goes to other machines only by TLS, and only to a coordinator that has shown who it is.

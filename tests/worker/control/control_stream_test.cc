@@ -129,5 +129,33 @@ TEST_F(ControlStreamTest, ShutdownGoesBeforeWhatWaitsAndEndsEveryEpoch) {
   EXPECT_TRUE(std::get<StopCommand>(*command).reason.ok());
 }
 
+TEST_F(ControlStreamTest, AShutdownAfterAnErrorIsOne) {
+  link_->AskToExit(absl::UnavailableError("rank 1 is lost"));
+  const auto command = stream_->NextCommand(Long());
+  ASSERT_TRUE(command.has_value() && std::holds_alternative<StopCommand>(*command));
+  EXPECT_EQ(std::get<StopCommand>(*command).reason, absl::UnavailableError("rank 1 is lost"));
+}
+
+// Else the worker would read nothing any more, and both ends wait.
+TEST_F(ControlStreamTest, AMessageThatCannotBeParsedEndsTheStream) {
+  v1::CoordinatorMessage message;
+  message.mutable_configure()->set_cpus("\xff");  // no UTF-8
+  Send(std::move(message));
+  const auto command = stream_->NextCommand(Long());
+  ASSERT_TRUE(command.has_value() && std::holds_alternative<StopCommand>(*command));
+  EXPECT_FALSE(std::get<StopCommand>(*command).reason.ok());
+}
+
+TEST_F(ControlStreamTest, APathMayHaveAnyBytes) {
+  v1::CoordinatorMessage message;
+  v1::Setting& setting = *message.mutable_configure()->add_settings();
+  setting.set_name("model");
+  setting.set_value("mod\xe9le.gguf");
+  Send(std::move(message));
+  const auto command = stream_->NextCommand(Long());
+  ASSERT_TRUE(command.has_value());
+  EXPECT_TRUE(std::holds_alternative<ConfigureCommand>(*command));
+}
+
 }  // namespace
 }  // namespace tandem::worker
