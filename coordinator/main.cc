@@ -279,6 +279,7 @@ absl::Status Serve(const config::ServerConfig& config) {
     TANDEM_LOG(kInfo) << "metrics and a status page on http://" << watched.port->address();
   }
   TANDEM_ASSIGN_OR_RETURN(OpenedEdge opened, OpenEdge(config));
+  opened.edge.refusals = &watched.requests.refused;
   TANDEM_ASSIGN_OR_RETURN(
       std::unique_ptr<GrpcServer> server,
       GrpcServer::Start(std::move(socket), max_connections, state, std::move(opened.edge)));

@@ -12,6 +12,7 @@
 
 #include "common/base/metric.h"
 #include "coordinator/observe/histogram.h"
+#include "coordinator/observe/refusal_counts.h"
 
 namespace tandem::coordinator {
 
@@ -36,6 +37,7 @@ struct RequestMetrics {
   std::atomic<int64_t> prompt_tokens{0};
   std::atomic<int64_t> generation_tokens{0};
   std::array<std::atomic<int64_t>, std::size(kEndNames)> ended{};  // by End
+  RefusalCounts refused;
 
   // visit(const Histogram&, const Metric&), visit(int64_t value, const Metric&), and for a metric
   // with a label visit(int64_t value, const Metric&, const char* label, const char* label_value).
@@ -65,6 +67,7 @@ struct RequestMetrics {
                    "requests that ended, by how: stop, length, abort (cancelled), error"},
             "finished_reason", kEndNames[end]);
     }
+    refused.ForEach(visit);
   }
 };
 

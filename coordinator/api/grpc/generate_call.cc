@@ -121,6 +121,7 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
         trace_id_(TraceId(Metadata(context, kTraceParent))),
         running_(running),
         caller_(running == nullptr ? "" : CallerOf(serving.gate, context)),
+        refusals_(serving.refusals),
         outbox_(std::make_shared<Outbox>(*this, parts)),
         form_(std::move(form)) {}
 
@@ -138,10 +139,10 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     const auto work = std::make_shared<Work>(Work{std::move(plan), std::move(hold)});
     const absl::Status queued = parts_.pool.Run(work_bytes, [this, work, outbox = outbox_] {
       absl::Status admitted = Admit(std::move(work->plan));
-      if (!admitted.ok()) return Finish(Refusal(context_, admitted));
+      if (!admitted.ok()) return Refuse(admitted, RefusalCounts::kQueueFull);
       if (outbox->WasAborted()) outbox->CancelRunning();
     });
-    if (!queued.ok()) Finish(Refusal(context_, queued));
+    if (!queued.ok()) Refuse(queued, RefusalCounts::kTokenizerFull);
   }
 
   void OnWriteDone(bool ok) override {
@@ -194,6 +195,11 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   }
 
  private:
+  void Refuse(const absl::Status& status, RefusalCounts::Reason exhausted) {
+    refusals_.Add(status.code(), exhausted);
+    Finish(Refusal(context_, status));
+  }
+
   // Runs on a thread of the pool. A request cancelled while queued or being tokenized is not added
   // to the engine, nor tokenized after its deadline.
   absl::Status Admit(CallPlan plan) {
@@ -304,6 +310,7 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   const std::string trace_id_;  // for the log
   RunningCalls* const running_;
   const std::string caller_;  // whose the call is, for `running_`
+  RefusalCounts& refusals_;
   const std::shared_ptr<Outbox> outbox_;
   const std::unique_ptr<GenerateForm>
       form_;  // used by one thread at a time: with the outbox's mutex
@@ -339,15 +346,19 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* StartGenerateCall(Serving& serving,
                                                               std::unique_ptr<GenerateForm> form,
                                                               RunningCalls* running) {
   absl::StatusOr<Serving::Parts*> parts = serving.Get();
-  if (!parts.ok()) return new RefusedStream(Refusal(context, parts.status()));
+  const auto refuse = [&](const grpc::Status& status, RefusalCounts::Reason exhausted) {
+    serving.refusals.Add(static_cast<absl::StatusCode>(status.error_code()), exhausted);
+    return new RefusedStream(status);
+  };
+  if (!parts.ok()) return refuse(Refusal(context, parts.status()), RefusalCounts::kUnavailable);
   absl::StatusOr<ByteBudget::Hold> hold = serving.budget.Take(request.Length());
-  if (!hold.ok()) return new RefusedStream(Refusal(context, hold.status()));
+  if (!hold.ok()) return refuse(Refusal(context, hold.status()), RefusalCounts::kTokenizerFull);
   absl::StatusOr<CallPlan> plan = form->Parse(request);
-  if (!plan.ok()) return new RefusedStream(ToGrpc(plan.status()));
+  if (!plan.ok()) return refuse(ToGrpc(plan.status()), RefusalCounts::kInvalid);
   TokenUsage::Hold turn;
   const auto count = static_cast<uint32_t>(std::clamp(plan->num_requests, 1, kMaxChoices));
   const grpc::Status taken = TakeTurn(serving.gate, context, turn, count);
-  if (!taken.ok()) return new RefusedStream(taken);
+  if (!taken.ok()) return refuse(taken, RefusalCounts::kRateLimit);
   // Deletes itself in OnDone.
   auto* call =
       new GenerateCall(serving, **parts, std::move(turn), context, std::move(form), running);

@@ -133,6 +133,7 @@ grpc::ServerUnaryReactor* GenerationService::Tokenize(grpc::CallbackServerContex
                                                       grpc::ByteBuffer* response) {
   // Far too long: it takes no one's place in the queue.
   if (request->Length() > 2 * kMaxTokenizeBytes) {
+    serving_.refusals.Add(absl::StatusCode::kInvalidArgument, RefusalCounts::kInvalid);
     return FinishAtOnce(context, ToGrpc(CheckTextBytes(request->Length())));
   }
   return AnswerFromPool(serving_, context, *request, response,

@@ -31,18 +31,23 @@ constexpr size_t kMaxGatewayConnections = 16;
 constexpr size_t kMaxTransportBytes = 512 << 20;
 constexpr Keepalive kKeepalive{.interval_millis = 30'000, .answer_millis = 30'000};
 
+absl::Status Counted(RefusalCounts& refusals, absl::Status checked) {
+  refusals.Add(checked.code(), RefusalCounts::kUnauthenticated);
+  return checked;
+}
+
 // Every call of the port passes it.
-CallCheck CheckOf(Gate* gate) {
+CallCheck CheckOf(Gate* gate, RefusalCounts& refusals) {
   if (gate == nullptr) return nullptr;
-  return [gate](const CallHead& head) {
-    return gate->Check(head.method, head.Header(kAuthorization));
+  return [gate, &refusals](const CallHead& head) {
+    return Counted(refusals, gate->Check(head.method, head.Header(kAuthorization)));
   };
 }
 
-CallCheck CheckOfGateway(Gate& gate) {
-  return [&gate](const CallHead& head) {
-    return gate.CheckFromGateway(head.method, head.Header(kAuthorization),
-                                 head.Header(kGatewayHeader));
+CallCheck CheckOfGateway(Gate& gate, RefusalCounts& refusals) {
+  return [&gate, &refusals](const CallHead& head) {
+    return Counted(refusals, gate.CheckFromGateway(head.method, head.Header(kAuthorization),
+                                                   head.Header(kGatewayHeader)));
   };
 }
 
@@ -58,10 +63,11 @@ struct GrpcServer::Impl {
     grpc::ServerBuilder builder;
     builder.SetResourceQuota(grpc::ResourceQuota("--listen").Resize(kMaxTransportBytes));
     acceptor.emplace(builder, "--listen", kKeepalive,
-                     MakeServerCredentials(edge.tls.get(), CheckOf(edge.gate.get())));
+                     MakeServerCredentials(edge.tls.get(), CheckOf(edge.gate.get(), refusals)));
     if (edge.gateway_socket.has_value()) {
-      gateway_acceptor.emplace(builder, "the gateway's port", kKeepalive,
-                               MakeServerCredentials(nullptr, CheckOfGateway(*edge.gate)));
+      gateway_acceptor.emplace(
+          builder, "the gateway's port", kKeepalive,
+          MakeServerCredentials(nullptr, CheckOfGateway(*edge.gate, refusals)));
     }
     builder.RegisterService(&generation);
     builder.RegisterService(&tracing);
@@ -85,7 +91,9 @@ struct GrpcServer::Impl {
   ServerState& state;
   Edge edge;
   OpenCalls calls{};
-  Serving serving{calls, state, edge.gate.get()};
+  RefusalCounts not_shown{};
+  RefusalCounts& refusals = edge.refusals == nullptr ? not_shown : *edge.refusals;
+  Serving serving{calls, state, edge.gate.get(), refusals};
   GenerationService generation{serving};
   TracingService tracing{serving};
   VllmService vllm{serving};

@@ -15,6 +15,7 @@
 #include "coordinator/api/auth/gate.h"
 #include "coordinator/api/serving_model.h"
 #include "coordinator/engine/engine.h"
+#include "coordinator/observe/refusal_counts.h"
 #include "coordinator/observe/server_state.h"
 #include "coordinator/observe/trace_recorder.h"
 
@@ -26,6 +27,8 @@ struct Edge {
   std::shared_ptr<Gate> gate{};        // null: no call needs a token
   // A second port, in plain text, on which callers must show that they are this server's gateway.
   std::optional<net::ListenSocket> gateway_socket{};
+  // Counts the calls that are refused, and must outlive the server; null: nothing shows them.
+  RefusalCounts* refusals = nullptr;
 };
 
 // One thread at a time.

@@ -17,6 +17,7 @@
 #include "coordinator/api/serving_model.h"
 #include "coordinator/api/tokenizer_pool.h"
 #include "coordinator/engine/engine.h"
+#include "coordinator/observe/refusal_counts.h"
 #include "coordinator/observe/server_state.h"
 #include "coordinator/observe/trace_recorder.h"
 
@@ -35,9 +36,10 @@ class Serving {
   };
 
   // `state`, which must outlive it, says how far a server without a model is. `of_port`: whose
-  // tokens have limits; null: there are none.
-  Serving(OpenCalls& of_server, const ServerState& state, Gate* of_port)
-      : calls(of_server), gate(of_port), state_(state) {}
+  // tokens have limits; null: there are none. `refused_calls`: where they are counted.
+  Serving(OpenCalls& of_server, const ServerState& state, Gate* of_port,
+          RefusalCounts& refused_calls)
+      : calls(of_server), gate(of_port), refusals(refused_calls), state_(state) {}
 
   // Calls are answered from here on. `engine` and `recorder`, which may be null, must outlive the
   // server; the tokenizer's queue holds `max_requests` texts. Once.
@@ -48,6 +50,7 @@ class Serving {
 
   OpenCalls& calls;
   Gate* const gate;
+  RefusalCounts& refusals;
   ByteBudget budget{kMaxRequestBytes};
 
  private:

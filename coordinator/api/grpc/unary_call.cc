@@ -44,23 +44,32 @@ grpc::ServerUnaryReactor* AnswerFromPool(Serving& serving, grpc::CallbackServerC
                                          const grpc::ByteBuffer& request,
                                          grpc::ByteBuffer* response, AnswerFn answer) {
   absl::StatusOr<Serving::Parts*> parts = serving.Get();
-  if (!parts.ok()) return FinishAtOnce(context, Refusal(*context, parts.status()));
+  const auto refuse = [&](const grpc::Status& status, RefusalCounts::Reason exhausted) {
+    serving.refusals.Add(static_cast<absl::StatusCode>(status.error_code()), exhausted);
+    return FinishAtOnce(context, status);
+  };
+  if (!parts.ok()) return refuse(Refusal(*context, parts.status()), RefusalCounts::kUnavailable);
   TokenUsage::Hold turn;
   const grpc::Status taken = TakeTurn(serving.gate, *context, turn);
-  if (!taken.ok()) return FinishAtOnce(context, taken);
+  if (!taken.ok()) return refuse(taken, RefusalCounts::kRateLimit);
   absl::StatusOr<ByteBudget::Hold> hold = serving.budget.Take(request.Length());
-  if (!hold.ok()) return FinishAtOnce(context, Refusal(*context, hold.status()));
+  if (!hold.ok()) return refuse(Refusal(*context, hold.status()), RefusalCounts::kTokenizerFull);
   auto* call = new TextCall(serving.calls, *std::move(hold), std::move(turn));
   Serving::Parts& ready = **parts;
   // `request` and `response` are valid until Finish.
-  const absl::Status queued =
-      ready.pool.Run(request.Length(), [=, &request, &ready, answer = std::move(answer)] {
+  const absl::Status queued = ready.pool.Run(
+      request.Length(),
+      [=, &request, &ready, &refusals = serving.refusals, answer = std::move(answer)] {
         if (call->gone()) return call->Finish(ToGrpc(absl::CancelledError("the client is gone")));
         absl::StatusOr<grpc::ByteBuffer> answered = answer(ready, request);
         if (answered.ok()) *response = *answered;
+        refusals.Add(answered.status().code(), RefusalCounts::kInvalid);
         call->Finish(ToGrpc(answered.status()));
       });
-  if (!queued.ok()) call->Finish(Refusal(*context, queued));
+  if (!queued.ok()) {
+    serving.refusals.Add(queued.code(), RefusalCounts::kTokenizerFull);
+    call->Finish(Refusal(*context, queued));
+  }
   return call;
 }
 

@@ -85,17 +85,18 @@ class ClientCall {
 class GrpcServerTest : public testing::Test {
  protected:
   void SetUp() override { Start(ServingModelForTest()); }
-  void Start(ServingModel model) {
-    Listen();
-    server_->Serve(std::move(model), engine_, 1024);
+  void Start(ServingModel model, Edge edge = {}, size_t max_requests = 1024) {
+    Listen(std::move(edge));
+    server_->Serve(std::move(model), engine_, max_requests);
   }
   // A server that loads its model.
-  void Listen() {
+  void Listen(Edge edge = {}) {
     server_ = nullptr;
     state_ = std::make_unique<ServerState>(2);
     auto socket = net::ListenSocket::Bind("--listen", "127.0.0.1:0");
     ASSERT_TRUE(socket.ok()) << socket.status();
-    auto server = GrpcServer::Start(*std::move(socket), 64, *state_);
+    edge.refusals = &refusals_;
+    auto server = GrpcServer::Start(*std::move(socket), 64, *state_, std::move(edge));
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     channel_ = grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials());
@@ -122,6 +123,7 @@ class GrpcServerTest : public testing::Test {
   }
 
   FakeEngine engine_;
+  RefusalCounts refusals_;
   std::unique_ptr<ServerState> state_;
   std::unique_ptr<GrpcServer> server_;
   std::shared_ptr<grpc::Channel> channel_;

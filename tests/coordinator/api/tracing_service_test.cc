@@ -175,7 +175,7 @@ TEST_F(TracingServiceTest, ASlowReaderLosesEventsAndIsTold) {
 
 TEST_F(TracingServiceTest, AReaderThatHasStoppedIsCutOffAfterItsTime) {
   OpenCalls calls;
-  Serving serving(calls, *state_, nullptr);
+  Serving serving(calls, *state_, nullptr, refusals_);
   serving.Begin(ServingModelForTest(), engine_, 1024, &recorder_);
   TracingService service(serving, /*grace=*/std::chrono::milliseconds(1));
   grpc::ServerBuilder builder;

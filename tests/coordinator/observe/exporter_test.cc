@@ -35,18 +35,24 @@ TEST(ExporterTest, WritesWhatFollowsFromOtherNumbers) {
   RequestMetrics requests;
   requests.time_to_first_token.Record(std::chrono::milliseconds(3));
   requests.ended[RequestMetrics::kAbort] = 4;
+  requests.refused.Add(absl::StatusCode::kResourceExhausted, RefusalCounts::kQueueFull);
   const std::string text = TextOf(Busy(), requests);
   for (const char* line :
        {"# TYPE tandem_kv_cache_usage_ratio gauge\ntandem_kv_cache_usage_ratio 0.25\n",
         "tandem_cache_config_info{block_size=\"16\",num_gpu_blocks=\"8\"} 1\n",
-        "tandem_num_requests_running 3\n", "tandem_last_pause_seconds 1.25\n",
+        "tandem_num_requests_running 3\n",
+        "tandem_last_pause_seconds 1.25\n",
         "tandem_step_seconds_total{part=\"wait\"} 2.5\n",
         "tandem_worker_step_seconds_total{rank=\"0\",part=\"receive\"} 1.5\n",
         "tandem_worker_step_seconds_total{rank=\"1\",part=\"wait\"} 0.25\n",
         "tandem_worker_collective_seconds_total{rank=\"0\"} 0.125\n",
         "tandem_request_success_total{finished_reason=\"abort\"} 4\n",
-        "tandem_server_state{state=\"waiting\"} 1\n", "tandem_server_state{state=\"ready\"} 0\n",
-        "tandem_ranks_ready 1\n", "tandem_resident_memory_bytes 5242880\n",
+        "tandem_requests_refused_total{reason=\"queue_full\"} 1\n",
+        "tandem_requests_refused_total{reason=\"invalid\"} 0\n",
+        "tandem_server_state{state=\"waiting\"} 1\n",
+        "tandem_server_state{state=\"ready\"} 0\n",
+        "tandem_ranks_ready 1\n",
+        "tandem_resident_memory_bytes 5242880\n",
         "tandem_heap_allocated_bytes 3145728\n",
         "tandem_time_to_first_token_seconds_bucket{le=\"0.002\"} 0\n",
         "tandem_time_to_first_token_seconds_bucket{le=\"0.005\"} 1\n",
