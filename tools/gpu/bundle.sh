@@ -3,7 +3,7 @@
 
 readonly BUNDLE=build/gpu-bundle
 # With --define=cuda_archs=one, kernels for sm_90a alone, it takes less.
-readonly BUNDLE_MAX_BYTES=$((80 << 20))
+readonly BUNDLE_MAX_BYTES=$((64 << 20))
 
 # The programs run by run-checks.sh.
 readonly BUNDLE_TARGETS=(
