@@ -7,6 +7,8 @@ namespace {
 
 // Beyond any server's life, and small enough to be added to a time.
 constexpr auto kLongest = std::chrono::hours(24 * 365);
+// What a call takes to arrive, on a busy machine.
+constexpr Duration kTravel = std::chrono::milliseconds(200);
 
 }  // namespace
 
@@ -19,5 +21,7 @@ TimePoint RequestDeadline(WallTime of_call, WallTime wall_now, Duration timeout,
   if (timeout > Duration::zero()) deadline = std::min(deadline, now + timeout);
   return deadline;
 }
+
+Duration GivenUpBefore(Duration left) { return std::min(left / 100 + kTravel, left / 2); }
 
 }  // namespace tandem::coordinator

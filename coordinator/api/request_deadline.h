@@ -16,6 +16,11 @@ using WallTime = std::chrono::system_clock::time_point;
 // TimePoint::max() if there is neither.
 TimePoint RequestDeadline(WallTime of_call, WallTime wall_now, Duration timeout, TimePoint now);
 
+// How much before its deadline, which is `left` away when a call comes, its client may already have
+// given up: the client's own clock began when it sent the call, and gRPC rounds the time that it
+// tells the server up, by as much as a hundredth. A cancel as late is a deadline that has passed.
+Duration GivenUpBefore(Duration left);
+
 }  // namespace tandem::coordinator
 
 #endif  // TANDEM_COORDINATOR_API_REQUEST_DEADLINE_H_

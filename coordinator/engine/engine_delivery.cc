@@ -15,8 +15,8 @@ namespace tandem::coordinator {
 void EngineCore::Cancel(RequestHandle handle) {
   auto found = generations_.find(handle);
   if (found == generations_.end()) return;
-  // Clients cancel what takes too long: whose clock is first is chance.
-  if (clock_.Now() >= found->second->request.deadline) {
+  const Request& request = found->second->request;
+  if (clock_.Now() >= request.deadline - request.deadline_slack) {
     Expire(*found->second);
   } else {
     Send(*found->second, {.reason = FinishReason::kCancelled});

@@ -126,6 +126,9 @@ struct Request {
   // On the engine's clock. Nobody waits for an answer after it: the request ends then with
   // DEADLINE_EXCEEDED.
   TimePoint deadline = TimePoint::max();
+  // A cancel so little before the deadline counts as one after it: clients cancel what takes too
+  // long, and their clocks are ahead of the server's.
+  Duration deadline_slack{};
   TimePoint arrived_at{};  // at the server, on the system's clock; TimePoint{}: not known
   std::string trace_id{};  // of W3C Trace Context; empty: the client sent none
   // A lower number goes first, from -kMostPriority to kMostPriority.

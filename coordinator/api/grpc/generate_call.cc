@@ -118,6 +118,7 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
         context_(context),
         deadline_(RequestDeadline(context.deadline(), std::chrono::system_clock::now(),
                                   parts.model.request_timeout, Clock::System().Now())),
+        deadline_slack_(GivenUpBefore(deadline_ - Clock::System().Now())),
         trace_id_(TraceId(Metadata(context, kTraceParent))),
         running_(running),
         caller_(running == nullptr ? "" : CallerOf(serving.gate, context)),
@@ -200,12 +201,18 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     Finish(Refusal(context_, status));
   }
 
+  // Why a client has gone that did not wait for its request to be read.
+  absl::Status GivenUp() const {
+    const bool late = Clock::System().Now() >= deadline_ - deadline_slack_;
+    return late ? TooLate() : ClientIsGone();
+  }
+
   // Runs on a thread of the pool. A request cancelled while queued or being tokenized is not added
   // to the engine, nor tokenized after its deadline.
   absl::Status Admit(CallPlan plan) {
     {
       MutexLock lock(outbox_->mutex);
-      if (cancelled_) return ClientIsGone();
+      if (cancelled_) return GivenUp();
     }
     if (Clock::System().Now() >= deadline_) return TooLate();
     TANDEM_ASSIGN_OR_RETURN(std::vector<Request> requests, plan.build(parts_.model));
@@ -216,13 +223,14 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
         const auto matcher,
         tokenizer::StopMatcher::Create(first.sampling.stop, first.sampling.include_stop));
     MutexLock lock(outbox_->mutex);  // the first update may be here before the handle
-    if (cancelled_) return ClientIsGone();
+    if (cancelled_) return GivenUp();
     id_ = first.id;
     // Not used of an empty prompt: the engine refuses that.
     const TokenId first_token = first.prompt.empty() ? TokenId{} : first.prompt.front();
     for (uint32_t index = 0; index < num_choices; ++index) {
       Request& request = requests[index];
       request.deadline = deadline_;
+      request.deadline_slack = deadline_slack_;
       request.trace_id = trace_id_;
       Choice& choice = outbox_->choices.emplace_back(
           *outbox_, index,
@@ -307,6 +315,7 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   Serving::Parts& parts_;
   grpc::CallbackServerContext& context_;  // valid until OnDone
   const TimePoint deadline_;
+  const Duration deadline_slack_;  // Request::deadline_slack
   const std::string trace_id_;  // for the log
   RunningCalls* const running_;
   const std::string caller_;  // whose the call is, for `running_`

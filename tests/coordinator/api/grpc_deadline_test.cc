@@ -23,6 +23,9 @@ TEST_F(GrpcDeadlineTest, DeadlineAndPriorityReachTheEngine) {
     EXPECT_GT(one.deadline, before);
     // The call's own, on another clock: a minute and a second of slack.
     EXPECT_LE(one.deadline, Clock::System().Now() + std::chrono::seconds(61));
+    // A hundredth of the minute, and then some.
+    EXPECT_GT(one.deadline_slack, std::chrono::milliseconds(600));
+    EXPECT_LT(one.deadline_slack, std::chrono::seconds(1));
   }
 }
 

@@ -8,6 +8,7 @@ namespace tandem::coordinator {
 namespace {
 
 using std::chrono::hours;
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr TimePoint kNow{seconds(1000)};
@@ -33,6 +34,13 @@ TEST(RequestDeadlineTest, TheServersTimeoutCountsFromTheArrival) {
 TEST(RequestDeadlineTest, TheEarlierOfBoth) {
   EXPECT_EQ(Deadline(kWallNow + seconds(7), seconds(5)), kNow + seconds(5));
   EXPECT_EQ(Deadline(kWallNow + seconds(3), seconds(5)), kNow + seconds(3));
+}
+
+TEST(RequestDeadlineTest, AClientMayGiveUpALittleEarlier) {
+  EXPECT_EQ(GivenUpBefore(seconds(100)), milliseconds(1200));
+  EXPECT_EQ(GivenUpBefore(seconds(1)), milliseconds(210));
+  EXPECT_EQ(GivenUpBefore(milliseconds(100)), milliseconds(50)) << "a cancel at once is none";
+  EXPECT_EQ(GivenUpBefore({}), Duration::zero());
 }
 
 TEST(RequestDeadlineTest, WhatIsOverIsOverNow) {

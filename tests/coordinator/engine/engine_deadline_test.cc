@@ -113,6 +113,30 @@ TEST_F(EngineDeadlineTest, OnlyThoseWhoseTimeHasComeEndAndInItsOrder) {
   EXPECT_EQ(core_->Stats().expired, 2);
 }
 
+// gRPC rounds a call's time up, so that a client's own deadline comes before the server's.
+TEST_F(EngineDeadlineTest, ACancelALittleBeforeTheDeadlineCountsAsExpired) {
+  Make();
+  for (const char* id : {"a", "b"}) {
+    Request request = MakeRequest(id, 9, 20, std::make_shared<RecordingStream>());
+    request.deadline = clock_.Now() + seconds(1);
+    request.deadline_slack = milliseconds(10);
+    core_->Add(std::move(request), ++last_handle_);
+  }
+  auto forever = std::make_shared<RecordingStream>();
+  Request without = MakeRequest("without a deadline", 9, 20, forever);
+  without.deadline_slack = milliseconds(10);
+  core_->Add(std::move(without), ++last_handle_);
+  clock_.Advance(milliseconds(990) - Duration(1));
+  core_->Cancel(1);
+  EXPECT_EQ(core_->Stats().expired, 0);
+  clock_.Advance(Duration(1));
+  core_->Cancel(2);
+  EXPECT_EQ(core_->Stats().expired, 1);
+  core_->Cancel(3);
+  EXPECT_EQ(forever->record().reason, FinishReason::kCancelled);
+  EXPECT_EQ(core_->Stats().expired, 1);
+}
+
 // gRPC cancels a call at its deadline, which the engine may hear of first.
 TEST_F(EngineDeadlineTest, ACancelAfterTheDeadlineCountsAsExpired) {
   Make();
