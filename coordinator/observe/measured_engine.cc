@@ -35,10 +35,13 @@ class MeasuredStream final : public TokenStream {
     const size_t num_drawn = update.tokens.size();
     const Taken taken = stream_->OnUpdate(std::move(update));
     if (num_drawn > 0) TakeTokens(facts, num_drawn - taken.num_dropped, now);
+    if (!taken.stopped && !facts.last()) return taken;
+    // Its prompt was all that it asked for.
     const bool drew_nothing = first_ == TimePoint{} && facts.reason == FinishReason::kLength;
-    if (drew_nothing) TakePrompt(facts, now);  // its prompt was all that it asked for
-    if (taken.stopped || facts.last())
-      End(taken.stopped ? RequestMetrics::kStop : EndOf(facts), now);
+    if (drew_nothing) TakePrompt(facts, now);
+    RequestMetrics::End end = drew_nothing ? RequestMetrics::kPrompt : EndOf(facts);
+    if (taken.stopped) end = RequestMetrics::kStop;
+    End(end, now);
     return taken;
   }
   void Flush() override { stream_->Flush(); }

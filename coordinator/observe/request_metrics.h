@@ -25,8 +25,9 @@ inline constexpr double kTokenBounds[] = {0.001, 0.002, 0.003, 0.005, 0.0075, 0.
                                           0.2,   0.3,   0.5,   0.75,  1,      2.5,  5};
 
 struct RequestMetrics {
-  enum End { kStop, kLength, kAbort, kError };
-  static constexpr const char* kEndNames[] = {"stop", "length", "abort", "error"};
+  // kPrompt: scores and embeddings, which ask for no token.
+  enum End { kStop, kLength, kPrompt, kAbort, kError };
+  static constexpr const char* kEndNames[] = {"stop", "length", "prompt", "abort", "error"};
 
   Histogram time_to_first_token{kRequestBounds};
   Histogram inter_token_latency{kTokenBounds};
@@ -53,18 +54,19 @@ struct RequestMetrics {
     visit(queue_time, Metric{"tandem_request_queue_time_seconds", Kind::kHistogram,
                              "from a request's arrival to its first step"});
     visit(prefill_time, Metric{"tandem_request_prefill_time_seconds", Kind::kHistogram,
-                               "from a request's first step to its first token"});
+                               "from a request's first step to its first token or, without any, its end"});
     visit(decode_time, Metric{"tandem_request_decode_time_seconds", Kind::kHistogram,
                               "from a request's first token to its last"});
     visit(prompt_tokens.load(std::memory_order_relaxed),
           Metric{"tandem_prompt_tokens_total", Kind::kCounter,
-                 "prompt tokens of requests that got a token, cached ones included"});
+                 "prompt tokens of requests that were computed, cached ones included"});
     visit(generation_tokens.load(std::memory_order_relaxed),
           Metric{"tandem_generation_tokens_total", Kind::kCounter, "generated tokens"});
     for (size_t end = 0; end < ended.size(); ++end) {
       visit(ended[end].load(std::memory_order_relaxed),
             Metric{"tandem_request_success_total", Kind::kCounter,
-                   "requests that ended, by how: stop, length, abort (cancelled), error"},
+                   "requests that ended, by how: stop, length, prompt (it asked for no token), "
+                   "abort (cancelled), error"},
             "finished_reason", kEndNames[end]);
     }
     refused.ForEach(visit);
