@@ -61,6 +61,11 @@ def check_files(image):
     owned = layer.owned_by_packages(image.root)
     print(f"layer: {sum(size for _, size in found) / MIB:.1f} MiB in {len(found)} files; packages: "
           + " ".join(sorted(layer.packages(image.root) - layer.packages(image.base))))
+    # Container builders make a layer of each instruction.
+    size, taken_in = sum(size for _, size in found), sum(image.taken_in)
+    print(f"its instructions took in {taken_in / MIB:.1f} MiB")
+    if taken_in > size:
+        raise Failed(f"{(taken_in - size) / MIB:.1f} MiB were taken in that a later instruction deletes or replaces: they stay in the image")
     print("files of no package:")
     generated = {}
     for path, size in found:

@@ -41,9 +41,17 @@ def read(text):
             parts = []
     if parts:
         raise Malformed(f"line {first}: it ends in a backslash at the end of the file")
-    if not found or found[0].name != "FROM" or [i.name for i in found].count("FROM") != 1:
-        raise Malformed("one FROM is needed, at the start")
+    if not found or found[0].name != "FROM":
+        raise Malformed("a FROM is needed, at the start")
     return found
+
+
+def stage(instruction):
+    """Of a FROM: what the stage begins with, and its name, empty without one. Raises Malformed."""
+    match = re.fullmatch(r"(\S+)(?: AS (\w+))?", instruction.text)
+    if match is None:
+        raise Malformed(f"line {instruction.line}: FROM IMAGE or FROM IMAGE AS NAME is needed, found {instruction.text}")
+    return match[1], match[2] or ""
 
 
 def _instruction(line, text):

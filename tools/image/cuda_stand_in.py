@@ -17,7 +17,7 @@ _PACKAGES = {
     "libcublas-13-0": (_CUDA, ("libcublas.so.13", "libcublasLt.so.13")),
     "libnccl2": ("/usr/lib/x86_64-linux-gnu", ("libnccl.so.2",)),
 }
-_MOUNT = "/mnt"  # where the image under construction sees the repository
+_MOUNT = "/srv"  # where the image under construction sees the repository
 
 
 def make(folder):

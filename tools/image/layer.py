@@ -19,6 +19,20 @@ def files(layer):
     return sorted(found)
 
 
+def contents(layer):
+    """{path: (size, inode, time of the last change)} of every file and link."""
+    found = {}
+    for path, size in files(layer):
+        status = os.lstat(layer + path)
+        found[path] = (size, status.st_ino, status.st_ctime_ns)
+    return found
+
+
+def bytes_written(before, after):
+    """The bytes of files that are new, or not what they were."""
+    return sum(facts[0] for path, facts in after.items() if before.get(path) != facts)
+
+
 def owned_by_packages(root):
     """The paths that a package brought, as they are after /usr was merged."""
     lists = os.path.join(root, "var/lib/dpkg/info")

@@ -1,10 +1,13 @@
 """Containerfiles are read as builders read them, and ours keep the rules of a careful image. `./dev image-check` carries them out."""
 
+import os
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, "tools/image")
 import containerfile  # noqa: E402
+import layer  # noqa: E402
 
 KINDS = ("cpu", "cuda")
 
@@ -35,11 +38,36 @@ class ReadTest(unittest.TestCase):
 
     def test_what_is_not_understood_is_refused(self):
         for text, reason in (("WORKDIR /x\n", "line 2: WORKDIR is none of"), ("RUN a \\\n", "line 2: it ends"),
-                             ("FROM x\n", "one FROM"), ("run a\n", "line 2: run is none")):
+                             ("run a\n", "line 2: run is none")):
             with self.assertRaisesRegex(containerfile.Malformed, reason):
                 one(text)
-        with self.assertRaisesRegex(containerfile.Malformed, "one FROM"):
+        with self.assertRaisesRegex(containerfile.Malformed, "a FROM is needed, at the start"):
             containerfile.read("ARG a=1\nFROM x\n")
+
+    def test_stages_have_names(self):
+        self.assertEqual(containerfile.stage(one("FROM scratch AS files\n")), ("scratch", "files"))
+        self.assertEqual(containerfile.stage(one("FROM x\n")), ("x", ""))
+        for text in ("x as y", "x AS", "x AS y z"):
+            with self.assertRaisesRegex(containerfile.Malformed, "FROM IMAGE or FROM IMAGE AS NAME is needed"):
+                containerfile.stage(one(f"FROM {text}\n"))
+
+
+class LayerTest(unittest.TestCase):
+    def test_what_an_instruction_writes_is_counted(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def write(name, size):
+                with open(os.path.join(folder, name), "wb") as file:
+                    file.write(b"x" * size)
+            write("kept", 10)
+            write("replaced", 100)
+            before = layer.contents(folder)
+            write("new", 1000)
+            os.remove(os.path.join(folder, "replaced"))
+            write("replaced", 100)
+            self.assertEqual(layer.bytes_written(before, layer.contents(folder)), 1100)
+            before = layer.contents(folder)
+            os.remove(os.path.join(folder, "new"))
+            self.assertEqual(layer.bytes_written(before, layer.contents(folder)), 0)
 
 
 class OurImagesTest(unittest.TestCase):
@@ -51,7 +79,8 @@ class OurImagesTest(unittest.TestCase):
     def test_the_base_is_pinned_and_the_user_is_last(self):
         for kind, steps in self.each():
             with self.subTest(kind=kind):
-                self.assertRegex(steps[0].text, r"^debian:12\.\d+-slim$")
+                last = [step for step in steps if step.name == "FROM"][-1]
+                self.assertRegex(last.text, r"^debian:12\.\d+-slim$")
                 by_name = {step.name: step for step in steps}
                 self.assertEqual(by_name["USER"].text, "64100:64100")
                 self.assertLess(max(step.line for step in steps if step.name in ("RUN", "COPY", "ADD")), by_name["USER"].line)
@@ -72,6 +101,15 @@ class OurImagesTest(unittest.TestCase):
                 self.assertIn("/install.sh --http ", by_name["RUN"].text)
                 self.assertEqual(by_name["EXPOSE"].text.split(), ["50051", "8080"])
                 self.assertLessEqual({"--listen=0.0.0.0:50051", "--http-listen=0.0.0.0:8080"}, set(by_name["CMD"].words()))
+
+    def test_nothing_is_taken_in_only_to_be_deleted(self):
+        """The last stage takes archives by a mount: a layer keeps what it was given."""
+        for kind, steps in self.each():
+            with self.subTest(kind=kind):
+                last = max(index for index, step in enumerate(steps) if step.name == "FROM")
+                self.assertNotIn("ADD", [step.name for step in steps[last:]])
+                [run] = [step for step in steps if step.name == "RUN"]
+                self.assertEqual(run.flags, {"mount": "type=bind,from=files,target=/mnt"})
 
     def test_layers_keep_no_lists_or_caches(self):
         for kind, steps in self.each():
