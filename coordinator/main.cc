@@ -257,9 +257,12 @@ absl::Status ServeUntilStopped(const config::ServerConfig& config, const ModelFi
 // Null without --http-listen.
 absl::StatusOr<std::unique_ptr<HttpGateway>> StartHttp(const config::ServerConfig& config,
                                                        const OpenedEdge& opened,
-                                                       const std::string& address) {
+                                                       const std::string& address,
+                                                       MetricsPort* port) {
   if (config.http_listen.empty()) return nullptr;
-  return HttpGateway::Start(GatewayFlags(config, opened, address));
+  return HttpGateway::Start(GatewayFlags(config, opened, address), [port](bool up) {
+    if (port != nullptr) port->SetHttpGateway(up);
+  });
 }
 
 // What needs no model comes first: whatever can be wrong with it is said at once.
@@ -285,7 +288,8 @@ absl::Status Serve(const config::ServerConfig& config) {
       GrpcServer::Start(std::move(socket), max_connections, state, std::move(opened.edge)));
   TANDEM_LOG(kInfo) << "loading the model; " << server->address() << " answers when it is ready";
   // Ends before the server: its requests are over by then.
-  TANDEM_ASSIGN_OR_RETURN(const auto http, StartHttp(config, opened, server->address()));
+  TANDEM_ASSIGN_OR_RETURN(const auto http,
+                          StartHttp(config, opened, server->address(), watched.port.get()));
   const auto stopped = [&] { return signal.raised(); };
   absl::StatusOr<ServedModel> model = OpenServedModel(config.worker.model, stopped);
   if (absl::IsCancelled(model.status())) return absl::OkStatus();

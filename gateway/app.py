@@ -20,7 +20,7 @@ from gateway.config import Config
 from gateway.errors import ApiError
 from gateway.fleet import Fleet, unknown_model
 from gateway.http import check_site, endpoint, guarded
-from gateway.parent_reports import SERVES, report
+from gateway.parent_reports import SERVES, report, report_life
 from gateway.responses import Json
 from gateway.service import Service
 from gateway.template_pool import TemplatePool
@@ -68,9 +68,11 @@ def make_app(config: Config) -> Starlette:
         app.state.service = service
         app.state.admission = Admission(service.fleet)
         service.fleet.start()
-        reporting = asyncio.create_task(_report_serving(config, service.fleet))
+        reporting = [asyncio.create_task(_report_serving(config, service.fleet)),
+                     asyncio.create_task(report_life(config.parent_reports_file))]
         yield
-        reporting.cancel()
+        for task in reporting:
+            task.cancel()
         await service.templates.close()
         await service.fleet.close()
 

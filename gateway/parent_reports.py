@@ -1,12 +1,14 @@
-"""What a gateway tells the coordinator that started it: how far it is, a byte for each step, as
-coordinator/startup/http_gateway.h has them."""
+"""What a gateway tells the coordinator that started it: how far it is, and that it lives, a byte for
+each, as coordinator/startup/http_gateway.h has them."""
 
+import asyncio
 import logging
 import os
 
 _LOG = logging.getLogger("gateway")
 
-LISTENS, SERVES = b"l", b"s"
+LISTENS, SERVES, LIVES = b"l", b"s", b"h"
+_BETWEEN_SIGNS_S = 1
 
 
 def report(path: str | None, step: bytes) -> None:
@@ -21,3 +23,10 @@ def report(path: str | None, step: bytes) -> None:
             os.close(pipe)
     except OSError as error:
         _LOG.warning("--parent-reports-file %s: %s", path, error.strerror)
+
+
+async def report_life(path: str | None) -> None:
+    """A sign of life each second. A loop that is held up gives none, and the parent ends the process."""
+    while path is not None:
+        report(path, LIVES)
+        await asyncio.sleep(_BETWEEN_SIGNS_S)

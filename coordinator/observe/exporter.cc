@@ -33,6 +33,9 @@ constexpr Metric kResident{"tandem_resident_memory_bytes", Kind::kGauge,
 constexpr Metric kAllocated{"tandem_heap_allocated_bytes", Kind::kGauge,
                             "the coordinator's memory that is allocated and not freed"};
 
+constexpr Metric kHttpGateway{"tandem_http_gateway_up", Kind::kGauge,
+                              "1 if the HTTP gateway of --http-listen gives signs of life"};
+
 prometheus::MetricType TypeOf(Kind kind) {
   switch (kind) {
     case Kind::kCounter:
@@ -151,6 +154,9 @@ std::vector<prometheus::MetricFamily> MakeFamilies(const Observation& observed,
                                                    const RequestMetrics& requests) {
   Families families;
   AddState(observed.state, families);
+  if (observed.http_gateway_up.has_value()) {
+    families.Add(kHttpGateway, *observed.http_gateway_up ? 1 : 0);
+  }
   AddMemory(observed.memory, families);
   if (observed.engine.has_value()) AddEngine(*observed.engine, families);
   requests.ForEach(std::ref(families));

@@ -29,7 +29,8 @@ struct Observation {
   ServerView state;
   MemoryUse memory;
   std::vector<RankTimes::Sums> rank_times;
-  std::optional<Engine> engine;  // none before the server serves
+  std::optional<bool> http_gateway_up{};  // none without a gateway of its own
+  std::optional<Engine> engine{};         // none before the server serves
 };
 
 // All metrics, in the order of their declaration; all times in seconds.

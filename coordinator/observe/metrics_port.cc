@@ -40,11 +40,16 @@ void MetricsPort::StopServing() {
   engine_ = nullptr;
 }
 
+void MetricsPort::SetHttpGateway(bool up) {
+  MutexLock lock(mutex_);
+  http_gateway_up_ = up;
+}
+
 std::vector<prometheus::MetricFamily> MetricsPort::Families(const ServerView& state) {
-  Observation observed{
-      .state = state, .memory = MeasureMemory(), .rank_times = rank_times_.Get(), .engine = {}};
+  Observation observed{.state = state, .memory = MeasureMemory(), .rank_times = rank_times_.Get()};
   {
     MutexLock lock(mutex_);
+    observed.http_gateway_up = http_gateway_up_;
     if (engine_) observed.engine = engine_();
   }
   return MakeFamilies(observed, requests_);

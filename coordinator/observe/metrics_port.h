@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,8 @@ class MetricsPort {
   // `model`: its name. `engine` is called on the port's threads until StopServing has returned.
   void Serve(const std::string& model, ObserveFn engine);
   void StopServing();
+  // Whether the server's HTTP gateway gives signs of life. Never called: it has none.
+  void SetHttpGateway(bool up);
 
  private:
   MetricsPort(const ServerState& state, const RequestMetrics& requests, const RankTimes& rank_times)
@@ -52,6 +55,7 @@ class MetricsPort {
   Mutex mutex_;  // held while `engine_` is called
   std::string model_ TANDEM_GUARDED_BY(mutex_);
   ObserveFn engine_ TANDEM_GUARDED_BY(mutex_);
+  std::optional<bool> http_gateway_up_ TANDEM_GUARDED_BY(mutex_);
   std::unique_ptr<HttpServer> http_;
 };
 

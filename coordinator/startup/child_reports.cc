@@ -37,8 +37,7 @@ std::string ChildReports::path() const {
 
 bool ChildReports::Wait(char report, Deadline deadline, const std::function<bool()>& stopped) {
   while (true) {
-    Read();
-    if (came_.find(report) != std::string::npos) return true;
+    if (Count(report) > 0) return true;
     if (deadline.Passed() || stopped()) return false;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline.Left());
     pollfd wanted{.fd = read_fd_, .events = POLLIN, .revents = 0};
@@ -46,14 +45,14 @@ bool ChildReports::Wait(char report, Deadline deadline, const std::function<bool
   }
 }
 
-void ChildReports::Read() {
+uint64_t ChildReports::Count(char report) {
+  MutexLock lock(mutex_);
   char buffer[64];
   ssize_t count = 0;
   while ((count = read(read_fd_, buffer, sizeof(buffer))) > 0 || (count < 0 && errno == EINTR)) {
-    for (ssize_t i = 0; i < count; ++i) {
-      if (came_.find(buffer[i]) == std::string::npos) came_ += buffer[i];
-    }
+    for (ssize_t i = 0; i < count; ++i) ++counts_[static_cast<unsigned char>(buffer[i])];
   }
+  return counts_[static_cast<unsigned char>(report)];
 }
 
 }  // namespace tandem::coordinator

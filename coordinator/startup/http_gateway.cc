@@ -21,6 +21,12 @@ constexpr auto kCheckTimeout = std::chrono::seconds(30);
 constexpr Duration kPatience = std::chrono::seconds(10);
 // A Stop is noticed within this time.
 constexpr auto kSlice = std::chrono::milliseconds(50);
+// How long a process may be silent, at first while it loads its packages. Counted in slices: while
+// this process itself stood still, nobody could be heard.
+constexpr auto kSilence = std::chrono::seconds(10);
+constexpr auto kFirstSilence = std::chrono::seconds(60);
+// A sign of life.
+constexpr char kLives = 'h';
 constexpr auto kDrainTimeout = std::chrono::seconds(5);
 constexpr Duration kFirstBackoff = std::chrono::milliseconds(500);
 constexpr Duration kMaxBackoff = std::chrono::seconds(30);
@@ -51,7 +57,7 @@ absl::Status Check(std::vector<std::string> argv) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HttpGateway>> HttpGateway::Start(
-    const std::vector<std::string>& flags) {
+    const std::vector<std::string>& flags, std::function<void(bool)> on_up) {
   TANDEM_ASSIGN_OR_RETURN(std::string binary, Binary());
   std::vector<std::string> argv = {std::move(binary)};
   argv.insert(argv.end(), flags.begin(), flags.end());
@@ -59,7 +65,9 @@ absl::StatusOr<std::unique_ptr<HttpGateway>> HttpGateway::Start(
   TANDEM_ASSIGN_OR_RETURN(auto reports, ChildReports::Create());
   argv.insert(argv.end(),
               {"--parent-pid", absl::StrCat(getpid()), "--parent-reports-file", reports->path()});
-  return std::unique_ptr<HttpGateway>(new HttpGateway(std::move(argv), std::move(reports)));
+  on_up(false);
+  return std::unique_ptr<HttpGateway>(
+      new HttpGateway(std::move(argv), std::move(reports), std::move(on_up)));
 }
 
 absl::Status HttpGateway::Wait(Stage stage, const std::function<bool()>& stopped) {
@@ -92,6 +100,7 @@ void HttpGateway::Run() {
   while (true) {
     const Deadline stable = Deadline::After(kStable);
     const absl::Status ended = RunOnce();
+    on_up_(false);
     if (stopped()) return;
     if (stable.Passed()) backoff = kFirstBackoff;
     TANDEM_LOG(kWarning) << "tandem_gateway: " << ended.message() << "; it is started again in "
@@ -104,13 +113,30 @@ void HttpGateway::Run() {
   }
 }
 
+// What still runs is killed with its `process`.
 absl::Status HttpGateway::RunOnce() {
+  uint64_t num_signs = reports_->Count(kLives);  // of its predecessors
   TANDEM_ASSIGN_OR_RETURN(const auto process, WorkerProcess::Spawn(argv_));
+  Duration most_silence = kFirstSilence;
+  Duration silence{};
   while (!process->WaitExit(kSlice)) {
-    if (!stopped()) continue;
-    process->Kill(SIGTERM);
-    process->WaitExit(kDrainTimeout);
-    return absl::OkStatus();  // what still runs is killed with `process`
+    if (stopped()) {
+      process->Kill(SIGTERM);
+      process->WaitExit(kDrainTimeout);
+      return absl::OkStatus();
+    }
+    silence += kSlice;
+    if (const uint64_t now = reports_->Count(kLives); now != num_signs) {
+      if (most_silence == kFirstSilence) on_up_(true);
+      num_signs = now;
+      silence = {};
+      most_silence = kSilence;
+    }
+    if (silence >= most_silence) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("it gave no sign of life for ",
+                       absl::FormatDuration(absl::FromChrono(most_silence)), " and is killed"));
+    }
   }
   return process->Poll();
 }

@@ -1,7 +1,9 @@
 // HttpGateway: tandem_gateway as a child process that serves HTTP in front of this server.
 //
-// The kernel ends the child when this process ends; if the child ends first, it is started again
-// after a pause. Thread-safe, but for Wait: one thread at a time.
+// The kernel ends the child when this process ends; if the child ends first, or gives no sign of
+// life, it is started again after a pause. Its event loop reports one each second (ChildReports),
+// which needs neither certificate nor token, as a request to its port might. Thread-safe, but for
+// Wait: one thread at a time.
 #ifndef TANDEM_COORDINATOR_STARTUP_HTTP_GATEWAY_H_
 #define TANDEM_COORDINATOR_STARTUP_HTTP_GATEWAY_H_
 
@@ -24,8 +26,10 @@ namespace tandem::coordinator {
 class HttpGateway {
  public:
   // Starts the tandem_gateway beside this program; `flags` are its own. UNAVAILABLE if it is not
-  // there, lacks packages or cannot listen: it says why on stderr.
-  static absl::StatusOr<std::unique_ptr<HttpGateway>> Start(const std::vector<std::string>& flags);
+  // there, lacks packages or cannot listen: it says why on stderr. `on_up` is called with whether
+  // there is a process that gives signs of life: at once, and when that changes, on any thread.
+  static absl::StatusOr<std::unique_ptr<HttpGateway>> Start(const std::vector<std::string>& flags,
+                                                            std::function<void(bool)> on_up);
   // Ends the process: its requests have a few seconds to finish.
   ~HttpGateway();
 
@@ -39,17 +43,22 @@ class HttpGateway {
   absl::Status Wait(Stage stage, const std::function<bool()>& stopped);
 
  private:
-  HttpGateway(std::vector<std::string> argv, std::unique_ptr<ChildReports> reports)
-      : argv_(std::move(argv)), reports_(std::move(reports)), thread_([this] { Run(); }) {}
+  HttpGateway(std::vector<std::string> argv, std::unique_ptr<ChildReports> reports,
+              std::function<void(bool)> on_up)
+      : argv_(std::move(argv)),
+        reports_(std::move(reports)),
+        on_up_(std::move(on_up)),
+        thread_([this] { Run(); }) {}
 
   // Keeps a process running until Stop.
   void Run();
-  // One process from its start to its end: how it ended. OK after Stop.
+  // One process from its start to its end: how it ended, or that it hangs. OK after Stop.
   absl::Status RunOnce();
   bool stopped();
 
   const std::vector<std::string> argv_;
   const std::unique_ptr<ChildReports> reports_;
+  const std::function<void(bool)> on_up_;
   std::optional<Deadline> patience_;
   bool gave_up_ = false;
   Mutex mutex_;

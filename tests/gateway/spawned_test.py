@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import unittest
+import urllib.request
 
 sys.path.insert(0, "tests/gateway")
 import programs  # noqa: E402
@@ -45,6 +46,12 @@ def pid_of(coordinator):
                     if "/tandem_gateway\0" in command.read():
                         return int(child)
     return None
+
+
+def scrape(address):
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
+            f"http://{address}/metrics", timeout=programs.PATIENCE_S) as answer:
+        return answer.read().decode()
 
 
 def runs(pid):
@@ -110,6 +117,24 @@ class SpawnedTest(unittest.TestCase):
         self.assertIn("it is started again in 500ms", coordinator.log())
         self.assertEqual(
             programs.call(gateways(coordinator)[1], "/v1/completions", STORY)[0], 200)
+
+    def test_one_that_hangs_is_replaced(self):
+        coordinator = start(self.folder, "--http-listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0")
+        self.addCleanup(coordinator.kill)
+        metrics = re.search(r"status page on http://(127\.0\.0\.1:\d+)", coordinator.log()).group(1)
+
+        def is_up():
+            return "\ntandem_http_gateway_up 1\n" in scrape(metrics)
+        programs.until(is_up, "the gateway is not up")
+        pid = pid_of(coordinator)
+        os.kill(pid, signal.SIGSTOP)
+        self.wait_healthy(coordinator, 2)
+        self.assertFalse(runs(pid))
+        self.assertIn("tandem_gateway: it gave no sign of life for 10s and is killed; it is started again in 500ms",
+                      coordinator.log())
+        programs.until(is_up, "the next gateway is not up")
+        self.assertEqual(programs.call(gateways(coordinator)[1], "/v1/completions", STORY)[0], 200)
+        self.assertEqual(coordinator.stop(), 0, coordinator.log())
 
     def test_it_ends_when_the_coordinator_is_killed(self):
         coordinator = self.start()

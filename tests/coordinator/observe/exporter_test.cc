@@ -82,6 +82,17 @@ TEST(ExporterTest, WhatARankDoesNotMeasureIsAbsent) {
       << text;
 }
 
+TEST(ExporterTest, AGatewayIsShownWhereThereIsOne) {
+  Observation observed = Busy();
+  EXPECT_EQ(TextOf(observed, RequestMetrics()).find("gateway"), std::string::npos);
+  for (const bool up : {false, true}) {
+    observed.http_gateway_up = up;
+    const std::string text = TextOf(observed, RequestMetrics());
+    const std::string line = up ? "\ntandem_http_gateway_up 1\n" : "\ntandem_http_gateway_up 0\n";
+    EXPECT_NE(text.find(line), std::string::npos) << text;
+  }
+}
+
 TEST(ExporterTest, EachFamilyIsThereOnceWithAHelp) {
   std::set<std::string> names;
   for (const prometheus::MetricFamily& family : MakeFamilies(Busy(), RequestMetrics())) {

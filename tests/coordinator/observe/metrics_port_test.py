@@ -23,6 +23,8 @@ NAME = re.compile(r"tandem_[a-z0-9_]+")
 PORT = re.compile(r"metrics and a status page on http://(127\.0\.0\.1:\d+)")
 # `./dev test` leaves it there.
 PROMTOOL = os.path.join(os.path.dirname(os.environ.get("TANDEM_VENV", "/none/venv")), "promtool")
+# Of servers with --http-listen, which tests/gateway/spawned_test.py starts.
+OF_A_GATEWAY = {"tandem_http_gateway_up": ("gauge", "1 if the HTTP gateway of --http-listen gives signs of life")}
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
@@ -93,12 +95,13 @@ class MetricsPortTest(unittest.TestCase):
         self.generate(2)  # collectives are there once they are measured
         with open("docs/operations.md", encoding="utf-8") as page:
             rows = re.findall(r"^\| `(tandem_\w+)` \| (\w+) \| (.*) \|$", page.read(), re.MULTILINE)
-        self.assertEqual({name: (kind, text) for name, kind, text in rows}, families(self.metrics()))
+        self.assertEqual({name: (kind, text) for name, kind, text in rows},
+                         {**families(self.metrics()), **OF_A_GATEWAY})
         self.assertEqual(len(rows), len({name for name, _, _ in rows}))
 
     def test_deploy_uses_no_other_series(self):
         self.generate(2)
-        exported = exported_series(self.metrics())
+        exported = exported_series(self.metrics()) | set(OF_A_GATEWAY)
         for path in ("overlays/monitoring/dashboard.json", "overlays/monitoring/alerts.yaml", "overlays/replicas/autoscaler.yaml"):
             with open(f"deploy/k8s/{path}", encoding="utf-8") as file:
                 used = set(NAME.findall(file.read()))

@@ -39,6 +39,16 @@ TEST(ChildReports, EachThingIsSaidOnce) {
   EXPECT_TRUE(Came(*reports, 'a'));
 }
 
+TEST(ChildReports, SignsOfLifeAreCounted) {
+  const auto reports = ChildReports::Create().value();
+  EXPECT_EQ(reports->Count('h'), 0u);
+  Report(*reports, "hah");
+  EXPECT_EQ(reports->Count('h'), 2u);
+  EXPECT_TRUE(Came(*reports, 'a')) << "what another call has read";
+  Report(*reports, "h");
+  EXPECT_EQ(reports->Count('h'), 3u);
+}
+
 TEST(ChildReports, AChildIsWaitedFor) {
   const auto reports = ChildReports::Create().value();
   const std::string path = reports->path();
