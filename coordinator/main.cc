@@ -140,12 +140,13 @@ absl::Status Explained(const absl::Status& lost, const ModelFile& model) {
   return absl::Status(lost.code(), absl::StrCat(lost.message(), "; ", changes));
 }
 
-void Notify(std::string_view state) {
-  const absl::Status status = NotifyServiceManager(state);
+void WarnUnless(const absl::Status& status) {
   if (!status.ok()) {
     TANDEM_LOG(kWarning) << status.message();
   }
 }
+
+void Notify(std::string_view state) { WarnUnless(NotifyServiceManager(state)); }
 
 // OK, or the error after a loss.
 absl::Status Drain(EngineLoop& engine, Ending& ending, const std::string& signal,
@@ -197,10 +198,7 @@ class Observed {
 // server goes on without it: gRPC clients do not depend on it.
 void WaitForHttp(HttpGateway* http, HttpGateway::Stage stage, const StopSignal& signal) {
   if (http == nullptr) return;
-  const absl::Status status = http->Wait(stage, [&] { return signal.raised(); });
-  if (!status.ok()) {
-    TANDEM_LOG(kWarning) << status.message();
-  }
+  WarnUnless(http->Wait(stage, [&] { return signal.raised(); }));
 }
 
 absl::Status ServeUntilStopped(const config::ServerConfig& config, const ModelFile& model,
@@ -291,7 +289,9 @@ absl::Status Serve(const config::ServerConfig& config) {
   TANDEM_ASSIGN_OR_RETURN(const auto http,
                           StartHttp(config, opened, server->address(), watched.port.get()));
   const auto stopped = [&] { return signal.raised(); };
-  absl::StatusOr<ServedModel> model = OpenServedModel(config.worker.model, stopped);
+  StartTime start_time;
+  absl::StatusOr<ServedModel> model =
+      OpenServedModel(config.worker.model, stopped, [&] { WarnUnless(start_time.Progressed()); });
   if (absl::IsCancelled(model.status())) return absl::OkStatus();
   if (!model.ok()) return model.status();
   const auto on_progress = [&](size_t rank, const RankProgress& progress) {

@@ -63,14 +63,15 @@ absl::Status BeginBody(const HttpResponse& response, const Content& content, Par
 }
 
 // One request for the rest of the file.
-absl::Status FetchRest(HttpClient& client, const std::string& url, const Content& content,
-                       PartialFile& partial, Progress& progress) {
+absl::Status FetchRest(HttpClient& client, const Settings& settings, const std::string& url,
+                       const Content& content, PartialFile& partial, Progress& progress) {
   bool begun = false;
   const auto on_body = [&](const HttpResponse& response, std::string_view bytes) {
     if (!begun) TANDEM_RETURN_IF_ERROR(BeginBody(response, content, partial));
     begun = true;
     TANDEM_RETURN_IF_ERROR(partial.Append(bytes));
     progress.Update(partial.size_bytes());
+    if (settings.on_progress) settings.on_progress();
     return absl::OkStatus();
   };
   const absl::Status sent =
@@ -88,7 +89,7 @@ absl::Status Fetch(HttpClient& client, const Settings& settings, const Cancelled
   Retries retries(settings, cancelled);
   uint64_t most_bytes = partial.size_bytes();
   while (!partial.complete()) {
-    const absl::Status status = FetchRest(client, url, file.content, partial, progress);
+    const absl::Status status = FetchRest(client, settings, url, file.content, partial, progress);
     if (partial.size_bytes() >= most_bytes + kProgressBytes) {
       most_bytes = partial.size_bytes();
       retries.Progressed();
@@ -107,10 +108,15 @@ absl::Status FetchFile(HttpClient& client, const Settings& settings, const Cance
   const Content& content = file.content;
   if (cache.HasBlob(content)) return absl::OkStatus();
   TANDEM_RETURN_IF_ERROR(cache.MakeFolders(content));
-  TANDEM_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Acquire(
-                                                   cache.LockPath(content),
-                                                   [&] { return cache.IncompleteBytes(content); },
-                                                   settings.lock_timeout, cancelled));
+  uint64_t known_bytes = cache.IncompleteBytes(content);
+  const auto bytes_of_other = [&] {
+    const uint64_t bytes = cache.IncompleteBytes(content);
+    if (std::exchange(known_bytes, bytes) != bytes && settings.on_progress) settings.on_progress();
+    return bytes;
+  };
+  TANDEM_ASSIGN_OR_RETURN(
+      const FileLock lock,
+      FileLock::Acquire(cache.LockPath(content), bytes_of_other, settings.lock_timeout, cancelled));
   if (cache.HasBlob(content)) return absl::OkStatus();  // the lock's last holder has fetched it
   TANDEM_ASSIGN_OR_RETURN(PartialFile partial,
                           PartialFile::Open(cache.IncompletePath(content), content, cancelled));

@@ -118,10 +118,12 @@ absl::StatusOr<std::string> FetchModel(const ModelName& name, const Settings& se
   return path;
 }
 
-absl::StatusOr<std::string> ModelPath(const std::string& model, const Cancelled& cancelled) {
+absl::StatusOr<std::string> ModelPath(const std::string& model, const Cancelled& cancelled,
+                                      const std::function<void()>& on_progress) {
   if (!ModelName::Is(model)) return model;
   TANDEM_ASSIGN_OR_RETURN(const ModelName name, ModelName::Parse(model));
-  TANDEM_ASSIGN_OR_RETURN(const Settings settings, SettingsFromEnvironment());
+  TANDEM_ASSIGN_OR_RETURN(Settings settings, SettingsFromEnvironment());
+  settings.on_progress = on_progress;
   return FetchModel(name, settings, cancelled);
 }
 

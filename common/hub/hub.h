@@ -5,6 +5,7 @@
 #ifndef TANDEM_COMMON_HUB_HUB_H_
 #define TANDEM_COMMON_HUB_HUB_H_
 
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -20,8 +21,10 @@ namespace tandem::hub {
 absl::StatusOr<std::string> FetchModel(const ModelName& name, const Settings& settings,
                                        const Cancelled& cancelled);
 
-// `model` itself unless it is a name, then FetchModel with the environment's settings.
-absl::StatusOr<std::string> ModelPath(const std::string& model, const Cancelled& cancelled);
+// `model` itself unless it is a name, then FetchModel with the environment's settings, and
+// Settings::on_progress.
+absl::StatusOr<std::string> ModelPath(const std::string& model, const Cancelled& cancelled,
+                                      const std::function<void()>& on_progress = nullptr);
 
 }  // namespace tandem::hub
 

@@ -27,6 +27,8 @@ struct Settings {
   Duration lock_timeout = std::chrono::minutes(10);
   int attempts = 5;                                   // in a row without progress
   Duration backoff = std::chrono::milliseconds(500);  // after the first; doubles
+  // Called for each piece of a file that comes, here or at another process that fetches the same.
+  std::function<void()> on_progress{};
 };
 
 // The value of an environment variable; null if there is none.

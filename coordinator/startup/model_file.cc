@@ -41,10 +41,12 @@ absl::StatusOr<ModelFile> ReadModelFile(const gguf::File& file, const config::Mo
 
 // The configuration with the paths of files, which are fetched first if they are named.
 absl::StatusOr<config::ModelConfig> Fetched(config::ModelConfig config,
-                                            const std::function<bool()>& cancelled) {
-  TANDEM_ASSIGN_OR_RETURN(config.path, hub::ModelPath(config.path, cancelled));
+                                            const std::function<bool()>& cancelled,
+                                            const std::function<void()>& on_fetched = nullptr) {
+  TANDEM_ASSIGN_OR_RETURN(config.path, hub::ModelPath(config.path, cancelled, on_fetched));
   if (config.draft_path.empty()) return config;
-  TANDEM_ASSIGN_OR_RETURN(config.draft_path, hub::ModelPath(config.draft_path, cancelled));
+  TANDEM_ASSIGN_OR_RETURN(config.draft_path,
+                          hub::ModelPath(config.draft_path, cancelled, on_fetched));
   return config;
 }
 
@@ -127,8 +129,9 @@ absl::StatusOr<ServedModel> ReadServedModel(const gguf::File& file,
 }
 
 absl::StatusOr<ServedModel> OpenServedModel(const config::ModelConfig& config,
-                                            const std::function<bool()>& cancelled) {
-  TANDEM_ASSIGN_OR_RETURN(const config::ModelConfig local, Fetched(config, cancelled));
+                                            const std::function<bool()>& cancelled,
+                                            const std::function<void()>& on_fetched) {
+  TANDEM_ASSIGN_OR_RETURN(const config::ModelConfig local, Fetched(config, cancelled, on_fetched));
   return OpenedWithOthers(
       local, [&](const gguf::File& file) { return ReadServedModel(file, local); },
       [](ServedModel& served) -> ModelFile& { return served.file; });

@@ -52,11 +52,12 @@ absl::StatusOr<ServedModel> ReadServedModel(const gguf::File& file,
 
 // The same from the file's path; a model named hf:OWNER/REPO[:QUANT] is fetched first, until
 // `cancelled`, which is polled. With its draft model, which model::CheckDraftModel has passed, and
-// its adapters, which model::ReadAdapter has.
+// its adapters, which model::ReadAdapter has. `on_fetched` is called for each piece that comes.
 // Errors carry the path or the name.
 absl::StatusOr<ServedModel> OpenServedModel(
     const config::ModelConfig& config,
-    const std::function<bool()>& cancelled = [] { return false; });
+    const std::function<bool()>& cancelled = [] { return false; },
+    const std::function<void()>& on_fetched = nullptr);
 // Its parts.
 absl::StatusOr<ModelFile> OpenModelFile(
     const config::ModelConfig& config,

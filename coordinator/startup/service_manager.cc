@@ -39,4 +39,13 @@ absl::Status NotifyServiceManager(std::string_view state) {
   return absl::UnavailableError(absl::StrCat("NOTIFY_SOCKET ", variable, ": ", strerror(error)));
 }
 
+absl::Status StartTime::Progressed() {
+  constexpr auto kInterval = std::chrono::minutes(1);
+  const TimePoint now = clock_.Now();
+  if (asked_at_.has_value() && now - *asked_at_ < kInterval) return absl::OkStatus();
+  asked_at_ = now;
+  return NotifyServiceManager(
+      absl::StrCat("EXTEND_TIMEOUT_USEC=", std::chrono::microseconds(kExtension).count()));
+}
+
 }  // namespace tandem::coordinator

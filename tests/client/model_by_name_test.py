@@ -1,9 +1,11 @@
 """Tests of models by name without a network, and of `tandem_coordinator --model hf:...`."""
 
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -69,6 +71,19 @@ class Coordinator(PullCase):
     def test_serves_a_model_by_name(self):
         self.serve("--model", NAME)
         self.assertTrue((self.repo / "snapshots" / COMMIT / "tiny-Q8_0.gguf").exists())
+
+    def test_the_service_manager_is_asked_for_time(self):
+        folder = tempfile.mkdtemp(prefix="systemd")  # short: a socket's path is limited
+        self.addCleanup(shutil.rmtree, folder)
+        manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(manager.close)
+        manager.settimeout(60)
+        manager.bind(folder + "/notify")
+        self.serve("--model", NAME, NOTIFY_SOCKET=folder + "/notify")
+        self.assertEqual([manager.recv(100) for _ in range(3)],
+                         [b"EXTEND_TIMEOUT_USEC=1200000000", b"READY=1", b"STOPPING=1"])
+        self.serve("--model", NAME, NOTIFY_SOCKET=folder + "/notify")
+        self.assertEqual(manager.recv(100), b"READY=1", "nothing is fetched")
 
     def test_the_name_may_be_in_the_environment(self):
         self.serve(TANDEM_MODEL=NAME)

@@ -46,6 +46,13 @@ class UnitTest(unittest.TestCase):
         drain = seconds(settings()["TANDEM_DRAIN_TIMEOUT"])
         self.assertGreaterEqual(seconds(self.service["TimeoutStopSec"]), drain + 5 + 5)
 
+    def test_a_fetched_model_has_as_long_to_load_as_another(self):
+        """What the server asks for while it fetches: StartTime of coordinator/startup/service_manager.h."""
+        self.assertEqual(seconds(self.service["TimeoutStartSec"]), 20 * 60)
+
+    def test_interfaces_can_be_listed(self):
+        self.assertIn("AF_NETLINK", self.service["RestrictAddressFamilies"].split(), "getifaddrs asks by it")
+
     def test_it_has_no_privileges(self):
         self.assertEqual(self.service["User"], "tandem")
         self.assertEqual((self.service["NoNewPrivileges"], self.service["CapabilityBoundingSet"]), ("yes", ""))

@@ -5,9 +5,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+
+#include "common/base/clock.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -70,6 +74,20 @@ TEST_F(ServiceManagerTest, TellsASocketOfTheAbstractNamespace) {
   Listen("@tandem-" + std::to_string(getpid()));
   EXPECT_TRUE(NotifyServiceManager("READY=1").ok());
   EXPECT_EQ(Received(), "READY=1");
+}
+
+TEST_F(ServiceManagerTest, AsksForMoreTimeOnceAMinute) {
+  Listen("@tandem-" + std::to_string(getpid()));
+  SimulatedClock clock;
+  StartTime start(clock);
+  EXPECT_TRUE(start.Progressed().ok());
+  EXPECT_EQ(Received(), "EXTEND_TIMEOUT_USEC=1200000000");
+  clock.Advance(std::chrono::seconds(59));
+  EXPECT_TRUE(start.Progressed().ok());
+  EXPECT_EQ(Received(), strerror(EAGAIN));
+  clock.Advance(std::chrono::seconds(1));
+  EXPECT_TRUE(start.Progressed().ok());
+  EXPECT_EQ(Received(), "EXTEND_TIMEOUT_USEC=1200000000");
 }
 
 TEST_F(ServiceManagerTest, RefusesWhatIsNoSocket) {
