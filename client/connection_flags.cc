@@ -21,6 +21,8 @@ void AddConnectionFlags(cli::Command& command, Connection& connection) {
   command.Add(
       {connection.insecure,
        {.flag = "--insecure", .help = "send the token to another machine also in plain text"}});
+  // TANDEM_INSECURE is the server's, and says nothing of this program's token.
+  command.OnlyOnCommandLine("--insecure");
   command.OnCheck([&connection] { return Validate(connection); });
 }
 

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/check.h"
 #include "common/base/status.h"
 #include "common/base/strings.h"
 #include "common/base/version.h"
@@ -95,6 +96,13 @@ void Command::AddHidden(const config::Field& field) {
   Add(field);
   parts_->flags.back().option().group("");
   parts_->flags.back().OnlyOnCommandLine();
+}
+
+void Command::OnlyOnCommandLine(std::string_view flag) {
+  for (Flag& one : parts_->flags) {
+    if (absl::StrCat("--", Sv(one.name())) == flag) return one.OnlyOnCommandLine();
+  }
+  TANDEM_CHECK(false) << "there is no flag " << flag;
 }
 
 void Command::RequireOneOf(const std::vector<std::string>& flags) {

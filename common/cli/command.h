@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -45,6 +46,9 @@ class Command {
   void Add(const config::FieldList& fields, const std::vector<std::string_view>& except = {});
   // Not shown in the help, only on the command line.
   void AddHidden(const config::Field& field);
+  // Neither environment nor --config sets this flag, which was added before: what it allows is
+  // meant for one call.
+  void OnlyOnCommandLine(std::string_view flag);
   // Exactly one of these flags, which were added before, must be given on the command line.
   void RequireOneOf(const std::vector<std::string>& flags);
   // Owned by this command. With subcommands, one of them must be given.

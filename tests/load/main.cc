@@ -70,6 +70,7 @@ int Main(int argc, char** argv) {
   config::FieldList fields;
   options.ForEach(fields);
   program.Add(fields);
+  program.OnlyOnCommandLine("--insecure");  // as of `tandem`: the variable is the server's
   absl::Status status = program.Parse({argv + 1, argv + argc});
   if (absl::IsCancelled(status)) return 0;  // --help
   if (absl::IsDataLoss(status)) {           // which could not be printed

@@ -1,11 +1,13 @@
 """Who may call the gRPC port: certificates, tokens, scopes, and plain text where it must be TLS."""
 
+import os
 import socket
 import ssl
 import subprocess
 import sys
 import threading
 import unittest
+import unittest.mock
 
 sys.path.insert(0, "tests/security")
 import authority  # noqa: E402
@@ -280,9 +282,12 @@ class StartTest(PortCase):
             self.check_start((*listen, *flags), 1, reason)
 
     def test_a_token_for_another_machine_in_plain_text(self):
-        code, err = edge.generate("192.0.2.1:1", "--token-file", self.user)
-        self.assertEqual(code, 2)
-        self.assertIn("a token goes to another machine", err)
+        """TANDEM_INSECURE is of the server: a client on its machine does not follow it."""
+        for variables in ({}, {"TANDEM_INSECURE": "true"}):
+            with unittest.mock.patch.dict(os.environ, variables):
+                code, err = edge.generate("192.0.2.1:1", "--token-file", self.user)
+            self.assertEqual(code, 2)
+            self.assertIn("a token goes to another machine", err)
 
 
 if __name__ == "__main__":

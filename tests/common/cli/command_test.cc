@@ -160,6 +160,17 @@ TEST_F(SourcesTest, TheFlagWinsThenTheEnvironmentThenTheFile) {
   EXPECT_EQ(options_.batches, (std::vector<uint32_t>{7, 8}));
 }
 
+TEST_F(SourcesTest, AFlagMayBeOfTheCommandLineAlone) {
+  command_.OnlyOnCommandLine("--strict");
+  setenv("TANDEM_STRICT", "false", 1);
+  ASSERT_TRUE(command_.Parse({"-m", "x"}).ok());
+  EXPECT_TRUE(options_.strict);
+  EXPECT_EQ(ParseWith("strict = false", {"-m", "x"}).message(),
+            "--config " + path_ + ": there is no flag '--strict' that a file can set");
+  ASSERT_TRUE(command_.Parse({"-m", "x", "--no-strict"}).ok());
+  EXPECT_FALSE(options_.strict);
+}
+
 TEST_F(SourcesTest, ErrorsNameTheSource) {
   setenv("TANDEM_SEQS", "many", 1);
   EXPECT_EQ(command_.Parse({"-m", "x"}).message(),
