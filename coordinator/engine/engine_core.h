@@ -63,8 +63,8 @@ class EngineCore {
   // `request` has passed RequestCheck; `handle` increases from call to call and identifies the
   // generation.
   void Add(Request request, RequestHandle handle);
-  // Ends a generation with kCancelled, or as expired if its deadline, less its slack, has passed; no
-  // effect if it is already over.
+  // Ends a generation with kCancelled, or as expired if its deadline, less its slack, has passed;
+  // no effect if it is already over.
   void Cancel(RequestHandle handle);
   // Releases a generation whose stream has stopped it; no effect if it is already over.
   void Stop(RequestHandle handle);

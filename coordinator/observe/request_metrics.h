@@ -53,8 +53,9 @@ struct RequestMetrics {
                               "from a request's arrival to its last token"});
     visit(queue_time, Metric{"tandem_request_queue_time_seconds", Kind::kHistogram,
                              "from a request's arrival to its first step"});
-    visit(prefill_time, Metric{"tandem_request_prefill_time_seconds", Kind::kHistogram,
-                               "from a request's first step to its first token or, without any, its end"});
+    visit(prefill_time,
+          Metric{"tandem_request_prefill_time_seconds", Kind::kHistogram,
+                 "from a request's first step to its first token or, without any, its end"});
     visit(decode_time, Metric{"tandem_request_decode_time_seconds", Kind::kHistogram,
                               "from a request's first token to its last"});
     visit(prompt_tokens.load(std::memory_order_relaxed),

@@ -316,7 +316,7 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   grpc::CallbackServerContext& context_;  // valid until OnDone
   const TimePoint deadline_;
   const Duration deadline_slack_;  // Request::deadline_slack
-  const std::string trace_id_;  // for the log
+  const std::string trace_id_;     // for the log
   RunningCalls* const running_;
   const std::string caller_;  // whose the call is, for `running_`
   RefusalCounts& refusals_;
