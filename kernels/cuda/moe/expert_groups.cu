@@ -96,23 +96,28 @@ ChoiceGroups::ChoiceGroups(const ExpertMatMulParams& params, uint32_t size_of_pi
     : choices(params.tokens * params.top_k),
       choices_per_x(params.weights != nullptr ? 1 : params.top_k),
       size(size_of_piece),
-      few(size_of_small) {
+      few(size_of_small),
+      experts(params.num_experts) {
   // All pieces of an expert but the last are whole.
   const uint32_t most = std::min(choices, choices / size + params.num_experts);
   most_small = few >= size ? most : few == 0 ? 0 : std::min(choices, params.num_experts);
   most_large = few >= size ? 0 : std::min(choices / (few + 1), most);
 }
 
+size_t ChoiceGroups::MostOfList() const {
+  return std::min(choices, choices / kSmallestPiece + experts);
+}
+
 size_t ChoiceGroups::ScratchSize() const {
-  return ScratchBytes(most_small * sizeof(RowPiece)) + ScratchBytes(most_large * sizeof(RowPiece)) +
+  return 2 * ScratchBytes(MostOfList() * sizeof(RowPiece)) +
          ScratchBytes(choices * sizeof(uint32_t));
 }
 
 void ChoiceGroups::SetScratch(std::byte* scratch) {
   small = reinterpret_cast<RowPiece*>(scratch);
-  scratch += ScratchBytes(most_small * sizeof(RowPiece));
+  scratch += ScratchBytes(MostOfList() * sizeof(RowPiece));
   large = reinterpret_cast<RowPiece*>(scratch);
-  scratch += ScratchBytes(most_large * sizeof(RowPiece));
+  scratch += ScratchBytes(MostOfList() * sizeof(RowPiece));
   order = reinterpret_cast<uint32_t*>(scratch);
 }
 

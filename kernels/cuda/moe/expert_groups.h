@@ -17,11 +17,15 @@
 
 namespace tandem::kernels::cuda {
 
+// Pieces have no fewer choices than this, but an expert's last one.
+inline constexpr uint32_t kSmallestPiece = 8;
+
 struct ChoiceGroups {
   uint32_t choices = 0;
   uint32_t choices_per_x = 1;  // consecutive choices that share a row of x
   uint32_t size = 0;
   uint32_t few = 0;
+  uint32_t experts = 0;
   uint32_t most_small = 0;
   uint32_t most_large = 0;
   RowPiece* small = nullptr;  // (most_small): up to `few` choices
@@ -30,7 +34,8 @@ struct ChoiceGroups {
 
   ChoiceGroups(const ExpertMatMulParams& params, uint32_t size, uint32_t few);
 
-  // `scratch` of ScratchSize() bytes holds the lists and the order.
+  // `scratch` of ScratchSize() bytes holds the lists and the order. It grows with the choices, of
+  // which pieces are the fewer the larger they are: a plan pass counts the largest step alone.
   size_t ScratchSize() const;
   void SetScratch(std::byte* scratch);
 
@@ -38,6 +43,7 @@ struct ChoiceGroups {
   RowPieces Large() const { return Pieces(large, most_large, size); }
 
  private:
+  size_t MostOfList() const;
   RowPieces Pieces(const RowPiece* list, uint32_t most, uint32_t most_choices) const {
     return {choices, most_choices, most, list, order, choices_per_x};
   }

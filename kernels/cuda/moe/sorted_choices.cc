@@ -25,6 +25,8 @@ namespace {
 constexpr size_t kSliceBytes = size_t{32} << 20;
 constexpr uint32_t kSliceRowUnit = 64;
 
+static_assert(std::min({kFewTokens, GemmTileSize(0), GroupedGemmSize(0)}) >= kSmallestPiece);
+
 tensor::Type TypeOf(const ExpertMatMulParams& params) { return params.projections[0].weight.type; }
 
 // How weights and inputs are multiplied.
@@ -57,6 +59,10 @@ Sorted AllocateScratch(Stream& stream, const ExpertMatMulParams& params) {
   const size_t product_row = sizeof(float) * sorted.groups.choices;
   const size_t fit = std::max(kSliceBytes / product_row / kSliceRowUnit, size_t{1}) * kSliceRowUnit;
   sorted.slice_rows = static_cast<uint32_t>(std::min<size_t>(weight.rows, fit));
+  // Not what the slice takes, which grows and shrinks with the choices: no step may need more
+  // than the largest one, which is all that a plan pass encodes.
+  const size_t slice_bytes =
+      std::min(product_row * weight.rows, std::max(kSliceBytes, product_row * kSliceRowUnit));
   size_t total = 0;
   const auto place = [&](bool needed, size_t bytes) {
     return std::exchange(total, total + (needed ? ScratchBytes(bytes) : 0));
@@ -66,7 +72,7 @@ Sorted AllocateScratch(Stream& stream, const ExpertMatMulParams& params) {
   const size_t bytes =
       place(InBytes(params), inputs * (sorted.window.padded / 32) * sizeof(Int8Group));
   const size_t bf16 = place(InBf16(params), inputs * sorted.window.padded * sizeof(uint16_t));
-  const size_t products = place(params.weights != nullptr, product_row * sorted.slice_rows);
+  const size_t products = place(params.weights != nullptr, slice_bytes);
   std::byte* const memory = stream.Scratch(total);
   if (memory == nullptr) return sorted;  // a plan pass, which launches nothing
   sorted.groups.SetScratch(memory + groups);
