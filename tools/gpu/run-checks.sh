@@ -104,6 +104,7 @@ begin_results "$command_line" "$@"
 for section; do
   echo "== $section"
   "check_$section"
+  end_section
   report
 done
 end_results

@@ -30,13 +30,15 @@ check_table() {
   shown=1 check table 150 "tests/kernels/cuda/table/op_table_$kind" "${TOY[@]}" --json "$results/figures/table.json"
 }
 
-# Lines of "program filter name": suites of GoogleTest, a program's one by one.
+# Lines of "program filter name": suites of GoogleTest, a program's one by one; of one that lists none the program alone, what it says in NAME.list.
 suites() {
-  local program
+  local program list found
   for program in $(find tests/kernels \( -name "*_test_$kind" -o -name "contract_suites_$kind" \) ! -type d | sort); do
-    LD_LIBRARY_PATH=$LIBRARIES "$program" --gtest_list_tests |
-      sed -n 's/^\([^ ]*\)\.\( .*\)*$/\1/p' | sort -u |
-      while IFS= read -r suite; do echo "$program $suite.* ${suite##*/}"; done
+    list=$results/${program##*/}.list found=
+    if LD_LIBRARY_PATH=$LIBRARIES "$program" --gtest_list_tests >"$list" 2>&1; then
+      found=$(sed -n 's/^\([^ ]*\)\.\( .*\)*$/\1/p' "$list" | sort -u)
+    fi
+    while IFS= read -r suite; do echo "$program ${suite:+$suite.* ${suite##*/}}"; done <<<"$found"
   done
 }
 
@@ -45,6 +47,7 @@ each_suite() {
   local prefix=$1 most=$2 at_once=$3 pattern=$4 program filter name
   shift 4
   while read -r program filter name; do
+    [[ -n $name ]] || { verdict FAIL "$prefix:${program##*/}" "lists no suites: $(why "$results/${program##*/}.list")"; continue; }
     [[ $name =~ $pattern ]] || continue
     at_most "$at_once"
     check "$prefix:$name" "$most" "$@" "$program" "--gtest_filter=$filter" </dev/null &
@@ -104,7 +107,9 @@ check_determinism() {
   for calm in "$results"/calm:*.log; do
     [[ -f $calm ]] || continue
     name=${calm##*/calm:} busy=$results/busy:${calm##*/calm:}
-    if [[ -s $busy ]] && cmp -s <(grep '^bits ' "$calm") <(grep '^bits ' "$busy"); then
+    if ! grep -q '^bits ' "$calm"; then
+      verdict FAIL "same-bits:${name%.log}" "no test has told its bits"
+    elif [[ -s $busy ]] && cmp -s <(grep '^bits ' "$calm") <(grep '^bits ' "$busy"); then
       verdict PASS "same-bits:${name%.log}" "$(grep -c '^bits ' "$calm") tests"
     else
       verdict FAIL "same-bits:${name%.log}" "$(diff <(grep '^bits ' "$calm") <(grep -s '^bits ' "$busy") | sed -n '2p')"

@@ -1,6 +1,7 @@
 # Runs programs and keeps what came of them in $results. Sourced by run-checks.sh.
 #   verdicts       section, verdict, name and detail of every check, separated by tabs
 #   NAME.log       output of check NAME
+#   PROGRAM.list   the suites of a program, or why it could not list them
 #   figures/NAME.json
 #   results.json   all of it, as report.py makes it
 
@@ -8,7 +9,7 @@ section=
 
 # begin_results COMMAND SECTION...
 begin_results() {
-  rm -rf "$results"/*.log "$results"/*.json "$results"/verdicts "$results"/figures "$results"/run
+  rm -rf "$results"/*.log "$results"/*.list "$results"/*.json "$results"/verdicts "$results"/figures "$results"/run
   mkdir -p "$results/figures"
   : >"$results/verdicts"
   { echo "command=$1"; echo "date=$(date -u +%FT%TZ)"; echo "kind=$kind"; echo "limit=$limit"; echo "sections=${*:2}"; } >"$results/run"
@@ -19,12 +20,18 @@ report() {
   python3 "$here/report.py" "$results" || echo "run-checks: no results.json" >&2
 }
 
+# A section that has checked nothing has not passed.
+end_section() {
+  awk -F '\t' -v section="$section" '$1 == section { found = 1 } END { exit !found }' "$results/verdicts" ||
+    verdict FAIL "$section" "nothing was checked"
+}
+
 end_results() {
   echo "seconds=$SECONDS" >>"$results/run"
   report
   echo "== summary: $(count PASS) passed, $(count FAIL) failed, $(count NOT-RUN) not run, $SECONDS s; $results/results.json"
-  awk -F '\t' '$2 != "PASS" { printf "%-7s %-44s %s\n", $2, $3, $4; bad = 1 } END { exit !bad }' "$results/verdicts" && exit 1
-  exit 0
+  awk -F '\t' '$2 != "PASS" { printf "%-7s %-44s %s\n", $2, $3, $4; bad = 1 } END { exit bad || NR == 0 }' "$results/verdicts"
+  exit
 }
 
 count() { awk -F '\t' -v verdict="$1" '$2 == verdict' "$results/verdicts" | wc -l; }

@@ -66,6 +66,44 @@ class RunChecks(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("summary: 1 passed, 0 failed, 0 not run", done.stdout)
 
+    def test_a_program_that_cannot_start_has_failed(self):
+        self.suite("A", PASSES)
+        self.program("tests/kernels/b_test_gpu", "echo 'b_test_gpu: libnccl.so.2: not found' >&2; exit 127")
+        done = self.run_checks("contract")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("summary: 1 passed, 1 failed, 0 not run", done.stdout)
+        self.assertRegex(done.stdout, "FAIL    contract:b_test_gpu +lists no suites: b_test_gpu: libnccl.so.2: not found")
+
+    def test_a_program_that_ends_with_an_error_after_its_list_has_failed(self):
+        self.program("tests/kernels/b_test_gpu", "echo B.; echo '  c'; echo 'terminate called' >&2; exit 134")
+        done = self.run_checks("contract")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, "FAIL    contract:b_test_gpu +lists no suites: terminate called")
+
+    def test_a_program_without_suites_has_failed(self):
+        self.program("tests/kernels/b_test_gpu", "exit 0")
+        done = self.run_checks("contract")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("FAIL    contract:b_test_gpu", done.stdout)
+
+    def test_a_section_that_checks_nothing_has_failed(self):
+        done = self.run_checks("device", "contract")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, "FAIL    contract +nothing was checked")
+        report = json.loads((self.folder / "results/results.json").read_text())
+        self.assertEqual([(section["name"], section["verdict"]) for section in report["sections"]],
+                         [("device", "PASS"), ("contract", "FAIL")])
+
+    def test_bits_must_be_there_and_the_same(self):
+        self.suite("A", "echo 'bits A.b 12'; " + PASSES)
+        done = self.run_checks("determinism")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, "PASS    same-bits:A +1 tests")
+        self.suite("A", PASSES)
+        done = self.run_checks("determinism")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, "FAIL    same-bits:A +no test has told its bits")
+
     def test_a_suite_that_fails_names_the_place(self):
         self.suite("A", PASSES)
         self.suite("B", FAILS)
