@@ -60,12 +60,14 @@ struct DeviceConfig {
                    "kernels read them (on by default); without, they compute on the mapped file, "
                    "which is slower but needs little memory of its own",
            .reload = true});
-    visit(
-        gpu_memory_utilization,
-        {.flag = "--gpu-memory-utilization",
-         .help = "part of each GPU's memory that is used; what the model leaves of it is KV cache",
-         .least = 0.01,
-         .most = 1});
+    visit(gpu_memory_utilization,
+          {.flag = "--gpu-memory-utilization",
+           .help =
+               "part of each GPU's memory that is used; where other processes use some of it too, "
+               "the rest, up to a tenth of the GPU, still stays free; what the model leaves is KV "
+               "cache",
+           .least = 0.01,
+           .most = 1});
     visit(enforce_eager,
           {.flag = "--enforce-eager", .help = "no CUDA graphs: every decode step is encoded"});
     visit(strict, {.flag = "--strict",

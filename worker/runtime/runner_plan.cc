@@ -10,11 +10,18 @@ namespace {
 
 using model::HumanBytes;
 
+// Of the device's memory, for unplanned use: as much as the default utilization leaves.
+constexpr double kMostMargin = 0.1;
+
+uint64_t PartOf(uint64_t bytes, double part) {
+  return static_cast<uint64_t>(part * static_cast<double>(bytes));
+}
+
 std::string BudgetText(const DeviceBudget& device) {
   std::string text =
       absl::StrCat(HumanBytes(device.limit_bytes()), " of the device's ",
                    HumanBytes(device.total_bytes), " (utilization ", device.utilization);
-  if (device.limit_bytes() == device.free_bytes) {
+  if (device.limit_bytes() < PartOf(device.total_bytes, device.utilization)) {
     absl::StrAppend(&text, ", ", HumanBytes(device.free_bytes), " were free");
   }
   return text + ")";
@@ -52,8 +59,8 @@ absl::Status DoesNotFit(const RunnerOptions& options, const RunnerPlan& plan) {
 }  // namespace
 
 uint64_t DeviceBudget::limit_bytes() const {
-  return std::min(static_cast<uint64_t>(utilization * static_cast<double>(total_bytes)),
-                  free_bytes);
+  const uint64_t margin = PartOf(total_bytes, std::min(1 - utilization, kMostMargin));
+  return std::min(PartOf(total_bytes, utilization), free_bytes - std::min(free_bytes, margin));
 }
 
 std::vector<std::string> RunnerPlan::Lines() const {

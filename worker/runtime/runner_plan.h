@@ -14,14 +14,15 @@
 
 namespace tandem::worker {
 
-// The part of the device's memory that a rank may use. The rest is for unplanned use: the device's
-// context and communicators' buffers.
+// The part of the device's memory that a rank may use. The rest is for unplanned use: kernels'
+// code, communicators' buffers, and what allocations are rounded up to.
 struct DeviceBudget {
   uint64_t total_bytes = 0;
   uint64_t free_bytes = 0;  // before weights were loaded
   double utilization = 0;   // of total_bytes
 
-  // Never more than was free.
+  // That part of the total, and of what was free not the last: 1 - utilization of the total stays
+  // free, or a tenth, so that two servers with half of a device each have room.
   uint64_t limit_bytes() const;
 };
 

@@ -109,11 +109,26 @@ TEST(SizeKvCacheTest, StatesThatDoNotFitAreNamedWithTheirSequences) {
 
 TEST(SizeKvCacheTest, WhatWasFreeIsABoundToo) {
   RunnerPlan plan = DevicePlan(5000);
-  plan.device->free_bytes = 1150;
+  plan.device->free_bytes = 2150;  // a tenth of 10,000 is left of it
   ASSERT_TRUE(SizeKvCache({}, plan).ok());
   EXPECT_EQ(plan.num_kv_blocks, 2u);
-  EXPECT_NE(plan.Lines().back().find("1.12 KiB were free"), std::string::npos)
+  EXPECT_NE(plan.Lines().back().find("(utilization 0.5, 2.1 KiB were free)"), std::string::npos)
       << plan.Lines().back();
+}
+
+// What communicators, kernels' code and the rounding of allocations take is not planned.
+TEST(DeviceBudgetTest, OfWhatOthersLeaveAMarginStaysFree) {
+  constexpr uint64_t kGiB = uint64_t{1} << 30;
+  const auto limit = [](uint64_t total, uint64_t free, double utilization) {
+    return DeviceBudget{.total_bytes = total, .free_bytes = free, .utilization = utilization}
+        .limit_bytes();
+  };
+  EXPECT_EQ(limit(80 * kGiB, 80 * kGiB, 0.9), 72 * kGiB);
+  EXPECT_EQ(limit(80 * kGiB, 79 * kGiB, 0.9), 71 * kGiB + 1) << "the context";
+  EXPECT_EQ(limit(80 * kGiB, 50 * kGiB, 0.9), 42 * kGiB + 1) << "another process";
+  EXPECT_EQ(limit(80 * kGiB, 44 * kGiB, 0.45), 36 * kGiB) << "another server with 0.45";
+  EXPECT_EQ(limit(80 * kGiB, 50 * kGiB, 1), 50 * kGiB) << "no margin is asked for";
+  EXPECT_EQ(limit(80 * kGiB, 7 * kGiB, 0.9), 0u);
 }
 
 TEST(SizeKvCacheTest, WhatIsAskedForMustFit) {
