@@ -8,14 +8,25 @@ which is there on every machine.
 load("//bazel:tandem.bzl", "tandem_cc_binary", "tandem_cc_library", "tandem_cc_test")
 load("@cuda//:defs.bzl", "CUDA_ROOT", "HAVE_CUDA")
 
-# Target architectures: one in everyday builds, to keep them fast; with --config=cuda all, and PTX
-# for later ones.
-_EVERYDAY = ["-gencode=arch=compute_90a,code=sm_90a"]
-_ALL = [
-    "-gencode=arch=compute_80,code=sm_80",
-    "-gencode=arch=compute_90a,code=sm_90a",
-    "-gencode=arch=compute_90,code=compute_90",
-]
+# Target architectures, as --define=cuda_archs=NAME,NAME or all names them; without, one, so that
+# everyday builds are fast. Machine code runs on GPUs of its major number and no smaller minor one;
+# later GPUs compile PTX when they load it, which takes minutes.
+_ARCHS = {
+    "80": "arch=compute_80,code=sm_80",
+    "90a": "arch=compute_90a,code=sm_90a",
+    "100": "arch=compute_100,code=sm_100",
+    "120": "arch=compute_120,code=sm_120",
+    "ptx": "arch=compute_90,code=compute_90",
+}
+_EVERYDAY = "90a"
+
+def _arch_flags(define):
+    names = sorted(_ARCHS) if define == "all" else define.split(",")
+    for name in names:
+        if name not in _ARCHS:
+            fail("--define=cuda_archs=%s: no '%s', there are: all, %s" %
+                 (define, name, ", ".join(_ARCHS)))
+    return ["-gencode=" + _ARCHS[name] for name in names]
 
 # Warnings off for CUDA C++: unknown pragmas and shadowed names. Misaligned accesses are errors of a
 # kernel (tools/cuda_emulation/alignment.cc).
@@ -54,6 +65,7 @@ def _nvcc_objects_impl(ctx):
 
         # nvcc knows the toolkit's own headers.
         flags += ["-isystem=" + f for f in folders if "external/cuda" not in f]
+    archs = _arch_flags(ctx.var.get("cuda_archs", _EVERYDAY))
     objects = []
     for source in ctx.files.srcs:
         out = ctx.actions.declare_file("%s/%s.o" % (ctx.label.name, source.basename[:-3]))
@@ -61,7 +73,7 @@ def _nvcc_objects_impl(ctx):
             outputs = [out],
             inputs = depset(ctx.files.srcs + ctx.files.hdrs, transitive = headers),
             executable = CUDA_ROOT + "/bin/nvcc",
-            arguments = ["-c", "-x", "cu", source.path, "-o", out.path] + ctx.attr.archs +
+            arguments = ["-c", "-x", "cu", source.path, "-o", out.path] + archs +
                         ctx.attr.flags + ["-I.", "-I" + ctx.genfiles_dir.path] + flags,
             mnemonic = "Nvcc",
             use_default_shell_env = True,
@@ -75,7 +87,6 @@ _nvcc_objects = rule(
         "srcs": attr.label_list(allow_files = [".cu"]),
         "hdrs": attr.label_list(allow_files = [".h"]),
         "deps": attr.label_list(providers = [CcInfo]),
-        "archs": attr.string_list(),
         "flags": attr.string_list(),
     },
 )
@@ -121,10 +132,6 @@ def tandem_cuda_kernels(name, srcs = [], hdrs = [], deps = [], cuda_deps = [], t
                 name = name + "_objects",
                 srcs = kernels,
                 hdrs = hdrs + private,
-                archs = select({
-                    "//bazel:all_cuda_archs": _ALL,
-                    "//conditions:default": _EVERYDAY,
-                }),
                 flags = _NVCC_FLAGS,
                 deps = real_deps,
             )

@@ -9,25 +9,39 @@ readonly CPU_PROGRAMS=(
   //worker:tandem_worker
 )
 
-# Builds TARGETS, with version and commit in them, and leaves the programs in bin/.
+# The architectures of tandem_worker_cuda, as --define=cuda_archs takes them: those of the GPUs that
+# are here, else all.
+gpu_archs() {
+  local found
+  found=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null) || found=
+  [[ -n $found ]] || { echo all; return; }
+  sed 's/^8\..*/80/; s/^9\.0$/90a/; s/^10\.[03]$/100/; s/^12\..*/120/; s/.*\..*/ptx/' <<<"$found" |
+    sort -u | paste -sd ,
+}
+
+# build_into_bin [BAZEL FLAGS] TARGETS: with version and commit in them, and leaves the programs in bin/.
 build_into_bin() {
   local target
   bazel build --stamp "$@"
   mkdir -p bin
   for target; do
+    [[ $target == -* ]] && continue
     target=${target#//}
     # install replaces the file, so a running program is not affected.
     install -m 755 "bazel-bin/${target/://}" "bin/${target#*:}"
   done
 }
 
-# All programs with the load harness, including the GPU worker if the CUDA toolkit is installed.
+# build_programs [BAZEL FLAGS]: all programs with the load harness, including the GPU worker if the
+# CUDA toolkit is installed.
 build_programs() {
-  local targets=("${CPU_PROGRAMS[@]}" //tests/load:tandem_load)
+  local targets=("${CPU_PROGRAMS[@]}" //tests/load:tandem_load) archs=()
   if bazel query --ui_event_filters=-info,-error //worker:tandem_worker_cuda > /dev/null 2>&1; then
     targets+=(//worker:tandem_worker_cuda)
+    archs=("--define=cuda_archs=$(gpu_archs)")
   fi
-  build_into_bin "${targets[@]}"
+  # A flag that is given comes last, and wins.
+  build_into_bin "${archs[@]}" "$@" "${targets[@]}"
 }
 
 # `./dev bench cpu`; --help needs no build.
