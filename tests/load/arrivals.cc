@@ -20,4 +20,18 @@ std::vector<double> ArrivalTimes(size_t count, double rate, double burstiness,
   return times;
 }
 
+std::vector<double> EvenArrivalTimes(size_t count, double rate, double burstiness,
+                                     std::mt19937_64& random) {
+  constexpr size_t kParts = 10;
+  std::vector<double> times;
+  for (size_t i = 1; i <= kParts; ++i) {
+    const double before_s = static_cast<double>(times.size()) / rate;
+    for (const double time :
+         ArrivalTimes(count * i / kParts - times.size(), rate, burstiness, random)) {
+      times.push_back(before_s + time);
+    }
+  }
+  return times;
+}
+
 }  // namespace tandem::load

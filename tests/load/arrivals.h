@@ -15,6 +15,11 @@ namespace tandem::load {
 std::vector<double> ArrivalTimes(size_t count, double rate, double burstiness,
                                  std::mt19937_64& random);
 
+// The same with each tenth of the requests in its tenth of the time, for runs that are compared
+// with each other: at one rate the load of every part is the same.
+std::vector<double> EvenArrivalTimes(size_t count, double rate, double burstiness,
+                                     std::mt19937_64& random);
+
 }  // namespace tandem::load
 
 #endif  // TANDEM_TESTS_LOAD_ARRIVALS_H_

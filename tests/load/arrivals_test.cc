@@ -59,6 +59,17 @@ TEST(ArrivalTimesTest, AnInfiniteRateSendsAllAtOnce) {
   EXPECT_TRUE(ArrivalTimes(0, 3, 1, random).empty());
 }
 
+TEST(ArrivalTimesTest, EvenOnesHaveATenthInEachTenthOfTheTime) {
+  std::mt19937_64 random(1);
+  const std::vector<double> times = EvenArrivalTimes(105, 2, 1, random);
+  ASSERT_EQ(times.size(), 105u);
+  EXPECT_TRUE(std::is_sorted(times.begin(), times.end()));
+  for (const size_t count : {10, 21, 31, 42, 52, 63, 73, 84, 94, 105}) {
+    EXPECT_DOUBLE_EQ(times[count - 1], static_cast<double>(count) / 2);
+  }
+  EXPECT_EQ(EvenArrivalTimes(3, 1, 1, random).size(), 3u);
+}
+
 TEST(ArrivalTimesTest, ASeedRepeats) {
   std::mt19937_64 one(9), two(9);
   EXPECT_EQ(ArrivalTimes(50, 3, 0.5, one), ArrivalTimes(50, 3, 0.5, two));

@@ -157,16 +157,16 @@ class LoadProgramTest(unittest.TestCase):
             self.assertEqual(result["input_lens"], [512] * 20)
 
     def test_sweep_finds_a_limit(self) -> None:
-        # 20 messages of 5 ms each, one request at a time: at most 10 requests per second.
-        with Server(STUB, "--token-interval", "5ms") as server:
-            done = self.load("--server", server.address, "--sweep", "--request-rate", "4",
+        # 20 messages of 1 ms each, one request at a time: at most 50 requests per second.
+        with Server(STUB, "--token-interval", "1ms") as server:
+            done = self.load("--server", server.address, "--sweep", "--request-rate", "20",
                              "--max-concurrency", "1", "--random-input-len", "4",
                              "--random-output-len", "20", "--max-duration", "2s", "--save-result",
                              self.json, "--html", self.html)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"Saturation: .*it did not with [0-9.]+ requests/s")
         rates = [result["request_rate"] for result in self.results()]
-        self.assertEqual(rates[0], 4)
+        self.assertEqual(rates[0], 20)
         self.assertGreater(len(rates), 2)
 
     def test_server_that_dies_mid_run(self) -> None:
@@ -359,7 +359,8 @@ class SimulationTest(unittest.TestCase):
                              "--max-duration", "2s", "--goodput", "ttft:1000")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"Saturation, within --goodput: the server kept up with [0-9.]+, "
-                                      r"it did not with [0-9.]+ requests/s")
+                                      r"it did not with [0-9.]+ requests/s\n"
+                                      r"Plan with [0-9.]+ requests/s for each server, 85% of that")
 
     def test_a_sweep_for_what_no_rate_gives_ends_soon(self) -> None:
         results = self.results("--sweep", "--num-prompts", "50", "--goodput", "ttft:10", *self.STEPS)

@@ -30,17 +30,6 @@ size_t MaxConcurrent(const std::vector<Sample>& samples) {
   return static_cast<size_t>(most);
 }
 
-// Does not depend on how long requests take, so that short runs show it as well.
-double CompletionRate(const std::vector<Sample>& samples) {
-  std::vector<double> ends;
-  for (const Sample& sample : samples) {
-    if (sample.completed()) ends.push_back(sample.end_s);
-  }
-  if (ends.size() < 2) return 0;
-  const auto [first, last] = std::minmax_element(ends.begin(), ends.end());
-  return *last > *first ? static_cast<double>(ends.size() - 1) / (*last - *first) : 0;
-}
-
 void Count(const std::vector<Sample>& samples, RunMetrics& metrics) {
   for (const Sample& sample : samples) {
     metrics.failed += sample.outcome == Outcome::kFailed;
@@ -102,14 +91,17 @@ RunMetrics ComputeMetrics(const RunRecord& record, const std::vector<MetricName>
   result.total_token_throughput =
       per_second(result.total_input_tokens + result.total_output_tokens);
   if (objectives.any()) {
-    result.request_goodput =
-        per_second(std::count_if(record.samples.begin(), record.samples.end(),
-                                 [&](const Sample& sample) { return IsGood(sample, objectives); }));
+    const auto count = [&](auto is_counted) {
+      return std::count_if(record.samples.begin(), record.samples.end(), is_counted);
+    };
+    const auto good = count([&](const Sample& sample) { return IsGood(sample, objectives); });
+    const auto of = count([](const Sample& sample) { return sample.has_latency(); });
+    result.request_goodput = per_second(good);
+    if (of > 0) result.good_share = static_cast<double>(good) / static_cast<double>(of);
   }
   const std::vector<double> tokens = TokensPerInterval(record, 1);
   result.max_output_tokens_per_s = *std::max_element(tokens.begin(), tokens.end());
   result.max_concurrent_requests = MaxConcurrent(record.samples);
-  result.completion_rate = CompletionRate(record.samples);
   for (const MetricName metric : metrics) {
     result.latencies.emplace_back(metric,
                                   Summarize(MetricValues(record.samples, metric), percents));

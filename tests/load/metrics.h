@@ -24,11 +24,11 @@ struct RunMetrics {
   uint64_t total_output_tokens = 0;  // likewise
   double request_throughput = 0;     // completed requests per second of the duration
   std::optional<double> request_goodput;
+  std::optional<double> good_share;  // of the requests that have latencies; unset if none has
   double output_throughput = 0;
   double total_token_throughput = 0;
   double max_output_tokens_per_s = 0;  // in the best second
   size_t max_concurrent_requests = 0;
-  double completion_rate = 0;  // between the first and the last completion
   std::vector<std::pair<MetricName, Summary>> latencies;  // in milliseconds
 };
 

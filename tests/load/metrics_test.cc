@@ -82,7 +82,6 @@ TEST(MetricsTest, ThroughputsAreOfCompletedRequests) {
   EXPECT_DOUBLE_EQ(metrics.request_throughput, 0.4);
   EXPECT_DOUBLE_EQ(metrics.output_throughput, 1);
   EXPECT_DOUBLE_EQ(metrics.total_token_throughput, 5);
-  EXPECT_DOUBLE_EQ(metrics.completion_rate, 0.5);
   EXPECT_FALSE(metrics.request_goodput.has_value());
 }
 

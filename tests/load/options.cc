@@ -187,7 +187,8 @@ void LoadOptions::ForEach(config::FieldList& visit) {
         {.flag = "--sweep",
          .help = "raise the rate from --request-rate (inf: 1) until the server cannot keep "
                  "up\n(within --goodput), then close in on the highest rate that it keeps up "
-                 "with;\n20 s a run unless --max-duration is given, simulated: --num-prompts"});
+                 "with;\n20 s a run, more until it is clear, at most 300 s or --max-duration;\n"
+                 "simulated: --num-prompts"});
   visit.BeginSection("Results");
   visit(percentile_metrics,
         {.flag = "--percentile-metrics", .help = "of ttft, tpot, itl and e2el, with commas"});

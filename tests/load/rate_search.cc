@@ -10,9 +10,9 @@ std::optional<double> RateSearch::Next() const {
   return next_;
 }
 
-void RateSearch::Add(double completion_rate) {
+void RateSearch::Add(bool kept_up) {
   ++runs_;
-  (completion_rate >= kKeepsUp * next_ ? kept_up_ : saturated_) = next_;
+  (kept_up ? kept_up_ : saturated_) = next_;
   if (kept_up_ && saturated_) {
     next_ = std::sqrt(*kept_up_ * *saturated_);
   } else {

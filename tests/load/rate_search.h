@@ -9,8 +9,6 @@ namespace tandem::load {
 
 class RateSearch {
  public:
-  // The server keeps up if requests complete at this part of the rate at which they arrive.
-  static constexpr double kKeepsUp = 0.9;
   // The search is over when the bounds are this close, or after this many runs.
   static constexpr double kPrecision = 1.1;
   static constexpr int kMaxRuns = 14;
@@ -19,8 +17,8 @@ class RateSearch {
 
   // The rate of the next run; nothing when the search is over.
   std::optional<double> Next() const;
-  // At Next()'s rate so many requests per second completed.
-  void Add(double completion_rate);
+  // Whether the server kept up with Next()'s rate.
+  void Add(bool kept_up);
 
   // The highest rate that the server kept up with, and the lowest at which it did not.
   std::optional<double> kept_up() const { return kept_up_; }

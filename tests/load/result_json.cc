@@ -43,7 +43,6 @@ void AddFigures(const RunResult& result, Json& json) {
   json["request_goodput"] = metrics.request_goodput ? Json(*metrics.request_goodput) : Json();
   json["output_throughput"] = metrics.output_throughput;
   json["total_token_throughput"] = metrics.total_token_throughput;
-  json["completion_rate"] = metrics.completion_rate;
   json["max_output_tokens_per_s"] = metrics.max_output_tokens_per_s;
   json["max_concurrent_requests"] = metrics.max_concurrent_requests;
   for (const auto& [metric, summary] : metrics.latencies) {

@@ -1,7 +1,5 @@
 #include "tests/load/session.h"
 
-#include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <random>
@@ -13,16 +11,11 @@
 #include "common/base/status.h"
 #include "tests/load/arrivals.h"
 #include "tests/load/html_report.h"
-#include "tests/load/rate_search.h"
 #include "tests/load/result_file.h"
+#include "tests/load/sweep.h"
 
 namespace tandem::load {
 namespace {
-
-constexpr Duration kSweepRun = std::chrono::seconds(20);
-constexpr uint32_t kMinSweepPrompts = 10;
-// Of the requests within --goodput, by half the rate; less, and yet lower rates are of no use.
-constexpr double kLeastGain = 0.01;
 
 // The random numbers of a run (0: the warm-up). No two runs share prompts, whatever the seeds of
 // their commands: a server's prefix cache knows those that were sent before.
@@ -37,14 +30,10 @@ std::vector<double> Times(const LoadOptions& options, const std::vector<LoadRequ
   if (options.dataset.name == DatasetKind::kReplay && options.dataset.self_timed) {
     for (const LoadRequest& request : requests) times.push_back(request.at_s);
   } else if (!std::isinf(rate)) {
-    times = ArrivalTimes(requests.size(), rate, options.burstiness, random);
+    times = (options.sweep ? EvenArrivalTimes : ArrivalTimes)(requests.size(), rate,
+                                                              options.burstiness, random);
   }
   return times;
-}
-
-// Of the completed requests; all without --goodput.
-double PartWithinObjectives(const RunMetrics& metrics) {
-  return metrics.request_goodput ? *metrics.request_goodput / metrics.request_throughput : 1;
 }
 
 }  // namespace
@@ -122,39 +111,15 @@ absl::Status Session::RunPoints() {
 }
 
 absl::Status Session::RunSweep() {
-  const bool is_default = options_.max_duration == LoadOptions().max_duration;
-  const Duration max_duration = is_default ? kSweepRun : options_.max_duration;
-  const double seconds = std::chrono::duration<double>(max_duration).count();
-  const double first = options_.request_rates.front();
-  RateSearch search(std::isinf(first) ? 1 : first);
   std::optional<uint32_t> limit;
   if (!options_.max_concurrencies.empty()) limit = options_.max_concurrencies.front();
-  std::optional<double> last_good;  // part, at twice the rate, if that was kept up with
-  while (const std::optional<double> rate = search.Next()) {
-    // A simulated second costs little, and a short run of few requests ends before they queue.
-    const double wanted = is_default && !options_.simulate.empty()
-                              ? options_.dataset.num_prompts
-                              : std::max<double>(std::ceil(*rate * seconds), kMinSweepPrompts);
-    const auto num_prompts =
-        static_cast<uint32_t>(std::min<double>(wanted, options_.dataset.num_prompts));
+  const auto run = [&](double rate, uint32_t num_prompts) -> absl::StatusOr<const RunResult*> {
     // The few prompts of a low rate take longer than others.
-    const double needed_s = num_prompts / *rate + 1;
-    TANDEM_RETURN_IF_ERROR(RunPoint({*rate, limit}, num_prompts, FromSeconds(needed_s)));
-    const RunMetrics& metrics = results_.back().metrics;
-    if (metrics.completed == 0) return absl::InternalError("no request was completed");
-    const double good = PartWithinObjectives(metrics);
-    search.Add(metrics.completion_rate * good);
-    // Requests that miss their objectives although none waits miss them at any rate.
-    const bool waits = metrics.completion_rate < RateSearch::kKeepsUp * *rate;
-    if (!search.kept_up() && !waits && last_good && good < *last_good + kLeastGain) break;
-    last_good = waits ? std::nullopt : std::optional(good);
-  }
-  out_ << (options_.goodput.empty() ? "Saturation: " : "Saturation, within --goodput: ");
-  if (search.kept_up()) out_ << "the server kept up with " << RateText(*search.kept_up());
-  if (search.kept_up() && search.saturated()) out_ << ", ";
-  if (search.saturated()) out_ << "it did not with " << RateText(*search.saturated());
-  out_ << " requests/s\n" << std::flush;
-  return absl::OkStatus();
+    const double needed_s = num_prompts / rate + 1;
+    TANDEM_RETURN_IF_ERROR(RunPoint({rate, limit}, num_prompts, FromSeconds(needed_s)));
+    return &results_.back();
+  };
+  return Sweep(options_, run, out_).Search();
 }
 
 absl::Status Session::WriteFiles() const {
