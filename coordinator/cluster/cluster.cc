@@ -12,8 +12,8 @@
 #include "common/base/status.h"
 #include "common/config/worker_config.h"
 #include "coordinator/cluster/process_worker_client.h"
-#include "coordinator/cluster/secret_file.h"
-#include "coordinator/cluster/spawner.h"
+#include "coordinator/process/secret_file.h"
+#include "coordinator/process/spawner.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -39,7 +39,7 @@ class LocalLauncher {
         address_(std::move(address)),
         token_file_(std::move(token_file)) {}
 
-  absl::StatusOr<std::shared_ptr<WorkerProcess>> Launch(size_t rank) {
+  absl::StatusOr<std::shared_ptr<ChildProcess>> Launch(size_t rank) {
     return spawner_.Spawn({binary_, "--coordinator", address_, "--rank", absl::StrCat(rank),
                            "--token-file", token_file_->path(), "--parent-pid",
                            absl::StrCat(getpid()), "--log-format", config::NameOf(log_format_)});

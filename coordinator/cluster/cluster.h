@@ -18,9 +18,9 @@
 #include "common/tls/tls_files.h"
 #include "coordinator/cluster/rank_progress.h"
 #include "coordinator/cluster/worker_client.h"
-#include "coordinator/cluster/worker_process.h"
 #include "coordinator/cluster/worker_registry.h"
 #include "coordinator/cluster/worker_service.h"
+#include "coordinator/process/child_process.h"
 
 namespace tandem::coordinator {
 
@@ -38,7 +38,7 @@ struct ClusterOptions {
 class Cluster {
  public:
   // Starts the process of a rank.
-  using LaunchFn = std::function<absl::StatusOr<std::shared_ptr<WorkerProcess>>(size_t rank)>;
+  using LaunchFn = std::function<absl::StatusOr<std::shared_ptr<ChildProcess>>(size_t rank)>;
 
   // Opens the worker port and starts the workers. WaitConnected waits for their Hello.
   static absl::StatusOr<std::unique_ptr<Cluster>> Start(const ClusterOptions& options);
@@ -92,7 +92,7 @@ class Cluster {
   WorkerRegistry& registry_;
   RankProgressFn on_progress_;  // may be null
   const LaunchFn launch_;       // outlives the processes; null with external workers
-  std::vector<std::shared_ptr<WorkerProcess>> processes_;  // empty with external workers
+  std::vector<std::shared_ptr<ChildProcess>> processes_;  // empty with external workers
   std::vector<std::shared_ptr<WorkerLink>>
       connected_;  // by the last WaitConnected; null: restarted since
 };

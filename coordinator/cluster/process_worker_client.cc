@@ -42,7 +42,7 @@ uint64_t EventEpoch(const v1::WorkerMessage& event) {
 }  // namespace
 
 ProcessWorkerClient::ProcessWorkerClient(int rank, std::shared_ptr<WorkerLink> link,
-                                         std::shared_ptr<WorkerProcess> process,
+                                         std::shared_ptr<ChildProcess> process,
                                          RankProgressFn on_progress)
     : rank_(rank),
       link_(std::move(link)),

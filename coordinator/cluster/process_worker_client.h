@@ -12,7 +12,7 @@
 #include "coordinator/cluster/rank_progress.h"
 #include "coordinator/cluster/worker_client.h"
 #include "coordinator/cluster/worker_link.h"
-#include "coordinator/cluster/worker_process.h"
+#include "coordinator/process/child_process.h"
 
 namespace tandem::coordinator {
 
@@ -20,7 +20,7 @@ class ProcessWorkerClient : public WorkerClient {
  public:
   // `process` is null for an external worker; `on_progress` may be null.
   ProcessWorkerClient(int rank, std::shared_ptr<WorkerLink> link,
-                      std::shared_ptr<WorkerProcess> process, RankProgressFn on_progress = nullptr);
+                      std::shared_ptr<ChildProcess> process, RankProgressFn on_progress = nullptr);
   ~ProcessWorkerClient() override;
 
   int rank() const override { return rank_; }
@@ -80,7 +80,7 @@ class ProcessWorkerClient : public WorkerClient {
 
   const int rank_;
   const std::shared_ptr<WorkerLink> link_;
-  const std::shared_ptr<WorkerProcess> process_;
+  const std::shared_ptr<ChildProcess> process_;
   const RankProgressFn on_progress_;
   Epoch epoch_;
   const std::shared_ptr<SharedChannel> channel_;

@@ -12,7 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
-#include "coordinator/cluster/worker_process.h"
+#include "coordinator/process/child_process.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -45,7 +45,7 @@ absl::StatusOr<std::string> Binary() {
 // A process that only looks whether it could serve.
 absl::Status Check(std::vector<std::string> argv) {
   argv.push_back("--check");
-  TANDEM_ASSIGN_OR_RETURN(const auto process, WorkerProcess::Spawn(argv));
+  TANDEM_ASSIGN_OR_RETURN(const auto process, ChildProcess::Spawn(argv));
   if (!process->WaitExit(kCheckTimeout)) {
     return absl::UnavailableError("--http-listen: tandem_gateway does not start");
   }
@@ -116,7 +116,7 @@ void HttpGateway::Run() {
 // What still runs is killed with its `process`.
 absl::Status HttpGateway::RunOnce() {
   uint64_t num_signs = reports_->Count(kLives);  // of its predecessors
-  TANDEM_ASSIGN_OR_RETURN(const auto process, WorkerProcess::Spawn(argv_));
+  TANDEM_ASSIGN_OR_RETURN(const auto process, ChildProcess::Spawn(argv_));
   Duration most_silence = kFirstSilence;
   Duration silence{};
   while (!process->WaitExit(kSlice)) {

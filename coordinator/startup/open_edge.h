@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "common/config/server_config.h"
 #include "coordinator/api/grpc/grpc_server.h"
-#include "coordinator/cluster/secret_file.h"
+#include "coordinator/process/secret_file.h"
 
 namespace tandem::coordinator {
 

@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 // The coordinator's handle of a worker that it has started.
-class Process : public coordinator::WorkerProcess {
+class Process : public coordinator::ChildProcess {
  public:
   Process(Worker& worker, EventClock& clock, Random& random)
       : worker_(worker), clock_(clock), random_(random) {}
@@ -57,7 +57,7 @@ Worker& Fleet::Start(std::optional<int> rank) {
   return worker;
 }
 
-absl::StatusOr<std::shared_ptr<coordinator::WorkerProcess>> Fleet::Launch(size_t rank) {
+absl::StatusOr<std::shared_ptr<coordinator::ChildProcess>> Fleet::Launch(size_t rank) {
   return std::make_shared<Process>(Start(static_cast<int>(rank)), host_.network.clock,
                                    host_.network.random);
 }

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "coordinator/cluster/worker_process.h"
+#include "coordinator/process/child_process.h"
 #include "tests/sim/worker.h"
 
 namespace tandem::sim {
@@ -16,7 +16,7 @@ class Fleet {
   explicit Fleet(const Worker::Host& host) : host_(host) {}
 
   // Cluster::LaunchFn.
-  absl::StatusOr<std::shared_ptr<coordinator::WorkerProcess>> Launch(size_t rank);
+  absl::StatusOr<std::shared_ptr<coordinator::ChildProcess>> Launch(size_t rank);
   // Starts external workers, and from now on others in place of those that end.
   void StartExternal();
   // One more worker than there are ranks.

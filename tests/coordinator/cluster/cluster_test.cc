@@ -14,7 +14,7 @@ namespace tandem::coordinator {
 namespace {
 
 // A process that runs until it is killed, and whose worker never connects.
-class IdleProcess : public WorkerProcess {
+class IdleProcess : public ChildProcess {
  public:
   pid_t pid() const override { return 1; }
   absl::Status Poll() override { return ended_; }

@@ -45,7 +45,7 @@ TEST(SupervisorTest, AttemptsThatOutlastTheWindowCountAllTheSame) {
 }
 
 // A process that has ended as soon as it is looked at.
-class EndedProcess : public WorkerProcess {
+class EndedProcess : public ChildProcess {
  public:
   pid_t pid() const override { return 1; }
   absl::Status Poll() override { return absl::UnavailableError("exited with code 1"); }
@@ -58,7 +58,7 @@ class EndedWorkersTest : public testing::Test {
   std::unique_ptr<Supervisor> Start(int max_restarts) {
     auto cluster = Cluster::Over(
         registry_,
-        [this](size_t) -> absl::StatusOr<std::shared_ptr<WorkerProcess>> {
+        [this](size_t) -> absl::StatusOr<std::shared_ptr<ChildProcess>> {
           launched_.push_back(clock_.Now());
           return std::make_shared<EndedProcess>();
         },

@@ -1,4 +1,4 @@
-#include "coordinator/cluster/worker_process.h"
+#include "coordinator/process/child_process.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -33,10 +33,10 @@ absl::Status DescribeExit(int wait_status) {
   return absl::UnavailableError(absl::StrCat("exited with code ", WEXITSTATUS(wait_status)));
 }
 
-class ChildProcess : public WorkerProcess {
+class SpawnedProcess : public ChildProcess {
  public:
-  ChildProcess(pid_t pid, int pidfd) : pid_(pid), pidfd_(pidfd) {}
-  ~ChildProcess() override;
+  SpawnedProcess(pid_t pid, int pidfd) : pid_(pid), pidfd_(pidfd) {}
+  ~SpawnedProcess() override;
 
   pid_t pid() const override { return pid_; }
   absl::Status Poll() override;
@@ -58,7 +58,7 @@ class ChildProcess : public WorkerProcess {
   bool from_outside_ TANDEM_GUARDED_BY(mutex_) = false;
 };
 
-ChildProcess::~ChildProcess() {
+SpawnedProcess::~SpawnedProcess() {
   if (Poll().ok()) {
     Kill(SIGKILL);
     WaitExit(std::chrono::seconds(5));
@@ -66,12 +66,12 @@ ChildProcess::~ChildProcess() {
   if (pidfd_ >= 0) close(pidfd_);
 }
 
-absl::Status ChildProcess::Poll() {
+absl::Status SpawnedProcess::Poll() {
   MutexLock lock(mutex_);
   return PollLocked();
 }
 
-absl::Status ChildProcess::PollLocked() {
+absl::Status SpawnedProcess::PollLocked() {
   int wait_status = 0;
   if (!ended_.ok()) return ended_;
   const pid_t waited = waitpid(pid_, &wait_status, WNOHANG);
@@ -85,25 +85,25 @@ absl::Status ChildProcess::PollLocked() {
   return ended_ = DescribeExit(wait_status);
 }
 
-bool ChildProcess::Succeeded() {
+bool SpawnedProcess::Succeeded() {
   MutexLock lock(mutex_);
   PollLocked().IgnoreError();  // what matters is succeeded_
   return succeeded_;
 }
 
-bool ChildProcess::IsStopped() {
+bool SpawnedProcess::IsStopped() {
   siginfo_t stopped{};
   waitid(P_PID, static_cast<id_t>(pid_), &stopped, WSTOPPED | WNOHANG | WNOWAIT);
   return stopped.si_pid == pid_;
 }
 
-bool ChildProcess::EndedFromOutside() {
+bool SpawnedProcess::EndedFromOutside() {
   MutexLock lock(mutex_);
   PollLocked().IgnoreError();  // what matters is from_outside_
   return from_outside_;
 }
 
-bool ChildProcess::WaitExit(Duration timeout) {
+bool SpawnedProcess::WaitExit(Duration timeout) {
   const Deadline deadline = Deadline::After(timeout);
   while (Poll().ok()) {
     if (deadline.Passed()) return false;
@@ -113,7 +113,7 @@ bool ChildProcess::WaitExit(Duration timeout) {
   return true;
 }
 
-void ChildProcess::Kill(int signal) {
+void SpawnedProcess::Kill(int signal) {
   MutexLock lock(mutex_);
   if (!PollLocked().ok()) return;
   if (IsStopped()) from_outside_ = true;
@@ -123,7 +123,7 @@ void ChildProcess::Kill(int signal) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Spawn(
+absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Spawn(
     const std::vector<std::string>& argv) {
   std::vector<char*> args;
   for (const std::string& arg : argv) args.push_back(const_cast<char*>(arg.c_str()));
@@ -131,8 +131,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Spawn(
 
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  // A worker starts with no signal blocked, and in its own process group: the coordinator handles
-  // Ctrl-C.
+  // It starts with no signal blocked, and in its own process group: the coordinator handles Ctrl-C.
   sigset_t none;
   sigemptyset(&none);
   posix_spawnattr_setsigmask(&attributes, &none);
@@ -145,7 +144,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Spawn(
     return absl::UnavailableError(absl::StrCat("cannot start '", argv[0], "': ", strerror(error)));
   }
   const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-  return std::make_unique<ChildProcess>(pid, pidfd);
+  return std::make_unique<SpawnedProcess>(pid, pidfd);
 }
 
 }  // namespace tandem::coordinator

@@ -1,4 +1,4 @@
-#include "coordinator/cluster/spawner.h"
+#include "coordinator/process/spawner.h"
 
 #include <optional>
 #include <utility>
@@ -19,11 +19,11 @@ Spawner::~Spawner() {
   thread_.join();
 }
 
-absl::StatusOr<std::unique_ptr<WorkerProcess>> Spawner::Spawn(std::vector<std::string> argv) {
+absl::StatusOr<std::unique_ptr<ChildProcess>> Spawner::Spawn(std::vector<std::string> argv) {
   Job job{.argv = std::move(argv), .result = {}};
   std::future<Spawned> result = job.result.get_future();
   if (!jobs_.TryPush(std::move(job))) {
-    return absl::ResourceExhaustedError("too many workers are started at once");
+    return absl::ResourceExhaustedError("too many processes are started at once");
   }
   return result.get();
 }
@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> Spawner::Spawn(std::vector<std::s
 void Spawner::Run() {
   while (!jobs_.closed() || jobs_.size() > 0) {
     std::optional<Job> job = jobs_.Pop(Deadline::After(kIdle));
-    if (job.has_value()) job->result.set_value(WorkerProcess::Spawn(job->argv));
+    if (job.has_value()) job->result.set_value(ChildProcess::Spawn(job->argv));
   }
 }
 

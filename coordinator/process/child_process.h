@@ -1,10 +1,10 @@
-// WorkerProcess: a worker that the coordinator started itself: a child process, or a simulated one
-// (tests). Killed and reaped on destruction.
+// ChildProcess: a program that the coordinator started: a worker, the HTTP gateway, or a simulated
+// one (tests). Killed and reaped on destruction.
 //
 // One thread at a time, except Poll, which is thread-safe. A child ends with the thread that
 // spawned it.
-#ifndef TANDEM_COORDINATOR_CLUSTER_WORKER_PROCESS_H_
-#define TANDEM_COORDINATOR_CLUSTER_WORKER_PROCESS_H_
+#ifndef TANDEM_COORDINATOR_PROCESS_CHILD_PROCESS_H_
+#define TANDEM_COORDINATOR_PROCESS_CHILD_PROCESS_H_
 
 #include <sys/types.h>
 
@@ -18,13 +18,12 @@
 
 namespace tandem::coordinator {
 
-class WorkerProcess {
+class ChildProcess {
  public:
-  // Starts `argv[0]` (a path) with the environment of this process. The worker gets our pid by a
-  // flag and exits with us. Called on the Spawner's thread: the kernel ties the worker's death to
-  // that thread.
-  static absl::StatusOr<std::unique_ptr<WorkerProcess>> Spawn(const std::vector<std::string>& argv);
-  virtual ~WorkerProcess() = default;
+  // Starts `argv[0]` (a path) with the environment of this process, in a process group of its own.
+  // One that asks the kernel to end with us ends with this thread: Spawner has one that stays.
+  static absl::StatusOr<std::unique_ptr<ChildProcess>> Spawn(const std::vector<std::string>& argv);
+  virtual ~ChildProcess() = default;
 
   virtual pid_t pid() const = 0;
   // OK while the process runs; else how it ended, such as "exited with code 1" or "killed by signal
@@ -43,4 +42,4 @@ class WorkerProcess {
 
 }  // namespace tandem::coordinator
 
-#endif  // TANDEM_COORDINATOR_CLUSTER_WORKER_PROCESS_H_
+#endif  // TANDEM_COORDINATOR_PROCESS_CHILD_PROCESS_H_

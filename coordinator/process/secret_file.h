@@ -18,7 +18,8 @@ class SecretFile {
   static absl::StatusOr<std::unique_ptr<SecretFile>> Create(const std::string& text);
   ~SecretFile();
 
-  // For children, which inherit the descriptor.
+  // For processes of the same user, as long as this one has it. None inherits it: each opens the
+  // one that it is told of.
   std::string path() const;
 
  private:

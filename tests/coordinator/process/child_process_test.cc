@@ -1,4 +1,4 @@
-#include "coordinator/cluster/worker_process.h"
+#include "coordinator/process/child_process.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -14,13 +14,13 @@ namespace {
 
 constexpr std::chrono::seconds kPatience(60);
 
-std::unique_ptr<WorkerProcess> Start(const std::vector<std::string>& argv) {
-  auto process = WorkerProcess::Spawn(argv);
+std::unique_ptr<ChildProcess> Start(const std::vector<std::string>& argv) {
+  auto process = ChildProcess::Spawn(argv);
   EXPECT_TRUE(process.ok()) << process.status();
   return std::move(process).value();
 }
 
-TEST(WorkerProcessTest, SaysHowItEnded) {
+TEST(ChildProcessTest, SaysHowItEnded) {
   const auto failing = Start({"/bin/false"});
   ASSERT_TRUE(failing->WaitExit(kPatience));
   EXPECT_EQ(failing->Poll().message(), "exited with code 1");
@@ -31,7 +31,7 @@ TEST(WorkerProcessTest, SaysHowItEnded) {
   EXPECT_TRUE(succeeding->Succeeded());
 }
 
-TEST(WorkerProcessTest, TellsWhoKilledIt) {
+TEST(ChildProcessTest, TellsWhoKilledIt) {
   const auto by_us = Start({"/bin/sleep", "1000"});
   EXPECT_TRUE(by_us->Poll().ok());
   by_us->Kill(SIGKILL);
@@ -46,7 +46,7 @@ TEST(WorkerProcessTest, TellsWhoKilledIt) {
 }
 
 // Where SIGCHLD is ignored the kernel reaps children itself, and their pids may be others' soon.
-TEST(WorkerProcessTest, HasEndedEvenIfItWasReapedElsewhere) {
+TEST(ChildProcessTest, HasEndedEvenIfItWasReapedElsewhere) {
   signal(SIGCHLD, SIG_IGN);
   const auto process = Start({"/bin/false"});
   EXPECT_TRUE(process->WaitExit(kPatience));

@@ -1,4 +1,4 @@
-#include "coordinator/cluster/secret_file.h"
+#include "coordinator/process/secret_file.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ std::string DrawToken() {
 }
 
 absl::StatusOr<std::unique_ptr<SecretFile>> SecretFile::Create(const std::string& text) {
-  const int fd = memfd_create("tandem-token", 0);
+  const int fd = memfd_create("tandem-token", MFD_CLOEXEC);
   if (fd < 0) return absl::ErrnoToStatus(errno, "memfd_create for a token");
   std::unique_ptr<SecretFile> file(new SecretFile(fd));
   if (write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
@@ -28,6 +28,6 @@ absl::StatusOr<std::unique_ptr<SecretFile>> SecretFile::Create(const std::string
 
 SecretFile::~SecretFile() { close(fd_); }
 
-std::string SecretFile::path() const { return absl::StrCat("/proc/self/fd/", fd_); }
+std::string SecretFile::path() const { return absl::StrCat("/proc/", getpid(), "/fd/", fd_); }
 
 }  // namespace tandem::coordinator
