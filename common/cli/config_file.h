@@ -21,8 +21,8 @@ class ConfigFile {
   };
 
   ConfigFile() = default;
-  // NOT_FOUND if the file cannot be read, INVALID_ARGUMENT for a quote without its end; with the
-  // path, and the flag that names it.
+  // NOT_FOUND if the file cannot be read, INVALID_ARGUMENT for a quote or a list without its end on
+  // the line and for a setting that is there twice; with the path, and the flag that names it.
   static absl::StatusOr<ConfigFile> Read(const std::string& path,
                                          const std::string& flag = "--config");
 

@@ -191,6 +191,16 @@ TEST_F(SourcesTest, ErrorsNameTheSource) {
                 "quotes");
   EXPECT_EQ(ParseWith("model = \"a#b\"", {}).message(),
             prefix + "'model' has a quote without its end on the line");
+  EXPECT_EQ(
+      ParseWith("model = \"x\"\nstop = [  # several\n  \"a\",\n  \"b\"\n]\n", {}).message(),
+      prefix + "line 2: the list of 'stop' does not end on its line: each setting is one line");
+  EXPECT_EQ(
+      ParseWith("stop = [\"a\",\n  \"b\"]\n", {"-m", "x"}).message(),
+      prefix + "line 1: the list of 'stop' does not end on its line: each setting is one line");
+  EXPECT_EQ(ParseWith("# a comment\nmodel = \"x\"\n\nmodel = \"y\"\n", {}).message(),
+            prefix + "'model' is set twice: line 2 and line 4");
+  EXPECT_EQ(ParseWith("seqs = 1\nindex = 2\nseqs = 3\n", {"-m", "x"}).message(),
+            prefix + "'seqs' is set twice: line 1 and line 3");
   EXPECT_TRUE(absl::IsNotFound(command_.Parse({"--config", "/no/such.toml"})));
   EXPECT_TRUE(absl::IsNotFound(command_.Parse({"--config", testing::TempDir()})));
 }
