@@ -23,6 +23,7 @@ absl::Status Pull(const PullOptions& options) {
   const hub::ModelName name = *hub::ModelName::Parse(options.model);  // was checked
   TANDEM_ASSIGN_OR_RETURN(hub::Settings settings, hub::SettingsFromEnvironment());
   settings.attempts = static_cast<int>(options.attempts);
+  settings.cache_at_once = false;
   // As a container's first process it would otherwise ignore them.
   signal(SIGTERM, [](int) { g_stopped = true; });
   signal(SIGINT, [](int) { g_stopped = true; });
@@ -44,10 +45,12 @@ void AddPullCommand(cli::Command& program) {
       "Examples:\n"
       "  tandem pull hf:OWNER/REPO             # the only model, else the one in Q4_K_M\n"
       "  tandem pull hf:OWNER/REPO:Q8_0\n"
+      "  tandem pull hf:OWNER/REPO@COMMIT:Q8_0 # the same files at any time; also a branch or a "
+      "tag\n"
       "  tandem_coordinator --model hf:OWNER/REPO:Q8_0   # the same, and serves it");
   command.Add({options->model,
                {.flag = "model",
-                .help = "hf:OWNER/REPO[:QUANT], or hf:OWNER/REPO:FILE.gguf",
+                .help = "hf:OWNER/REPO[@REVISION][:QUANT], or [:FILE.gguf]",
                 .required = true}});
   command.Add({options->attempts,
                {.flag = "--attempts",

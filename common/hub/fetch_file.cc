@@ -1,5 +1,6 @@
 #include "common/hub/fetch_file.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -102,6 +103,17 @@ absl::Status Fetch(HttpClient& client, const Settings& settings, const Cancelled
 }
 
 }  // namespace
+
+absl::Status CheckRoom(const RepoCache& cache, const std::vector<RepoFile>& files) {
+  uint64_t needed_bytes = 0;
+  for (const RepoFile& file : files) {
+    if (cache.HasBlob(file.content)) continue;
+    TANDEM_RETURN_IF_ERROR(cache.MakeFolders(file.content));
+    needed_bytes += file.content.size_bytes -
+                    std::min(file.content.size_bytes, cache.IncompleteBytes(file.content));
+  }
+  return CheckSpace(cache, needed_bytes);
+}
 
 absl::Status FetchFile(HttpClient& client, const Settings& settings, const Cancelled& cancelled,
                        const RepoCache& cache, const RepoFile& file, const std::string& url) {

@@ -3,6 +3,7 @@
 #define TANDEM_COMMON_HUB_FETCH_FILE_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "common/hub/http_client.h"
@@ -11,6 +12,9 @@
 #include "common/hub/settings.h"
 
 namespace tandem::hub {
+
+// RESOURCE_EXHAUSTED if the disk has no room for what is not in `cache` yet of all `files`.
+absl::Status CheckRoom(const RepoCache& cache, const std::vector<RepoFile>& files);
 
 // Leaves `file`'s content as a blob in `cache`, checked by size and digest; returns at once if it
 // is there. Continues what an earlier run has left, retries transient errors, waits for another

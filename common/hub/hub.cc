@@ -1,9 +1,7 @@
 #include "common/hub/hub.h"
 
-#include <algorithm>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
@@ -18,12 +16,10 @@
 namespace tandem::hub {
 namespace {
 
-constexpr char kMain[] = "main";
-constexpr size_t kCommitDigits = 40;
-
-bool IsCommit(const std::string& text) {
-  return text.size() == kCommitDigits &&
-         std::all_of(text.begin(), text.end(), absl::ascii_isxdigit);
+// Also of what can't be found or read any more: a model that is in the cache serves all the same.
+bool IsRefusal(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsUnauthenticated(status) ||
+         absl::IsPermissionDenied(status);
 }
 
 // A repository of a hub and its cache.
@@ -37,7 +33,7 @@ class Repository {
         client_(settings, cancelled) {}
 
   absl::StatusOr<std::string> FromCache() const {
-    const std::string commit = cache_.MainCommit();
+    const std::string commit = cache_.Commit();
     const std::vector<RepoModel> models = GroupModels(cache_.SnapshotFiles(commit));
     const absl::StatusOr<RepoModel> model = ChooseModel(models, name_.choice);
     if (!model.ok()) return Annotate(model.status(), absl::StrCat("in ", cache_.folder()));
@@ -48,36 +44,41 @@ class Repository {
     TANDEM_ASSIGN_OR_RETURN(const RepoModel model,
                             ChooseModel(GroupModels(std::move(listed)), name_.choice));
     TANDEM_ASSIGN_OR_RETURN(const std::string commit, FetchCommit(model.files.front()));
+    std::vector<RepoFile> missing;
     for (const RepoFile& file : model.files) {
-      if (cache_.HasSnapshotFile(commit, file)) continue;
+      if (!cache_.HasSnapshotFile(commit, file)) missing.push_back(file);
+    }
+    TANDEM_RETURN_IF_ERROR(CheckRoom(cache_, missing));
+    for (const RepoFile& file : missing) {
       TANDEM_RETURN_IF_ERROR(
           FetchFile(client_, settings_, cancelled_, cache_, file, ResolveUrl(commit, file)));
       TANDEM_RETURN_IF_ERROR(cache_.Link(commit, file));
     }
-    if (commit != kMain) TANDEM_RETURN_IF_ERROR(cache_.SetMainCommit(commit));
+    if (commit != name_.revision) TANDEM_RETURN_IF_ERROR(cache_.SetCommit(commit));
     return cache_.SnapshotPath(commit, model.path);
   }
 
   absl::StatusOr<std::vector<RepoFile>> List() {
-    return FetchTree(client_, settings_, cancelled_, name_);
+    const bool cached = settings_.cache_at_once && FromCache().ok();
+    return FetchTree(client_, settings_, cancelled_, name_, /*unavailable_at_once=*/cached);
   }
 
  private:
   std::string ResolveUrl(const std::string& revision, const RepoFile& file) const {
     return absl::StrCat(settings_.endpoint, "/", EscapePath(name_.Repository()), "/resolve/",
-                        revision, "/", EscapePath(file.path));
+                        EscapeSegment(revision), "/", EscapePath(file.path));
   }
 
-  // The commit that the main revision is at; "main" if the server does not tell.
+  // The commit that the name's revision is at; the revision if the server does not tell.
   absl::StatusOr<std::string> FetchCommit(const RepoFile& file) {
     Retries retries(settings_, cancelled_);
     absl::StatusOr<HttpResponse> head;
     for (;;) {
-      head = client_.Send({.url = ResolveUrl(kMain, file), .head = true});
+      head = client_.Send({.url = ResolveUrl(name_.revision, file), .head = true});
       if (head.ok() || absl::IsUnimplemented(head.status())) break;
       TANDEM_RETURN_IF_ERROR(retries.Wait(head.status(), client_.retry_after_s()));
     }
-    if (!head.ok() || head->repo_commit.empty()) return std::string(kMain);
+    if (!head.ok() || head->repo_commit.empty()) return name_.revision;
     if (IsCommit(head->repo_commit)) return head->repo_commit;
     return absl::InvalidArgumentError("the server names a commit that is none");
   }
@@ -97,10 +98,17 @@ absl::StatusOr<std::string> Find(const ModelName& name, const Settings& settings
     if (!path.ok()) return Annotate(path.status(), "HF_HUB_OFFLINE is set");
     return path;
   }
+  // A commit never changes, so that the hub need not be asked. Without a choice it has to be: the
+  // default depends on what else there is.
+  if (name.pinned() && !name.choice.empty()) {
+    if (absl::StatusOr<std::string> path = repository.FromCache(); path.ok()) return path;
+  }
   absl::StatusOr<std::vector<RepoFile>> listed = repository.List();
   if (listed.ok()) return repository.FromHub(*std::move(listed));
-  if (!IsTransient(listed.status())) return listed.status();
+  const bool refused = IsRefusal(listed.status());
+  if (!refused && !IsTransient(listed.status())) return listed.status();
   const absl::StatusOr<std::string> path = repository.FromCache();
+  if (!path.ok() && refused) return listed.status();
   if (!path.ok()) {
     return absl::Status(listed.status().code(),
                         absl::StrCat(listed.status().message(), "; ", path.status().message()));

@@ -18,8 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kMain[] = "main";
-
 absl::Status MakeFolder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -45,7 +43,8 @@ bool HasSize(const std::string& path, uint64_t size_bytes) {
   return fs::is_regular_file(path, error) && fs::file_size(path, error) == size_bytes && !error;
 }
 
-bool IsCommit(const std::string& text) {
+// Also one that is cut short, as other programs may write it.
+bool LooksLikeCommit(const std::string& text) {
   return text.size() >= 7 && text.size() <= 64 &&
          std::all_of(text.begin(), text.end(), absl::ascii_isxdigit);
 }
@@ -56,6 +55,7 @@ RepoCache::RepoCache(const std::string& cache, const ModelName& name) {
   const std::string repo = absl::StrCat("models--", name.owner, "--", name.repo);
   folder_ = absl::StrCat(cache, "/", repo);
   locks_ = absl::StrCat(cache, "/.locks/", repo);
+  revision_ = name.revision;
 }
 
 std::string RepoCache::BlobPath(const Content& content) const {
@@ -120,15 +120,15 @@ absl::Status RepoCache::Link(const std::string& commit, const RepoFile& file) co
   return Rename(temporary, path);
 }
 
-std::string RepoCache::MainCommit() const {
-  std::ifstream file(absl::StrCat(folder_, "/refs/", kMain));
+std::string RepoCache::Commit() const {
+  std::ifstream file(absl::StrCat(folder_, "/refs/", revision_));
   std::string commit;
-  return file >> commit && IsCommit(commit) ? commit : kMain;
+  return file >> commit && LooksLikeCommit(commit) ? commit : revision_;
 }
 
-absl::Status RepoCache::SetMainCommit(const std::string& commit) const {
-  if (MainCommit() == commit) return absl::OkStatus();  // the cache may be read-only
-  const std::string path = absl::StrCat(folder_, "/refs/", kMain);
+absl::Status RepoCache::SetCommit(const std::string& commit) const {
+  if (Commit() == commit) return absl::OkStatus();  // the cache may be read-only
+  const std::string path = absl::StrCat(folder_, "/refs/", revision_);
   TANDEM_RETURN_IF_ERROR(MakeFolder(fs::path(path).parent_path()));
   const std::string temporary = TemporaryPath(path);
   std::ofstream file(temporary, std::ios::trunc);

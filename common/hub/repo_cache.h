@@ -3,7 +3,7 @@
 //   CACHE/models--OWNER--REPO/blobs/DIGEST                  contents
 //                            /blobs/DIGEST.incomplete       of which a part is fetched
 //                            /snapshots/COMMIT/PATH         -> ../../blobs/DIGEST
-//                            /refs/main                     holds COMMIT
+//                            /refs/REVISION                 holds COMMIT; main, or another
 //   CACHE/.locks/models--OWNER--REPO/DIGEST.lock
 //
 // Source: https://huggingface.co/docs/huggingface_hub/guides/manage-cache. Several processes may
@@ -42,15 +42,17 @@ class RepoCache {
   absl::Status MakeFolders(const Content& content) const;
   // Makes the blob appear as `file.path` in the snapshot.
   absl::Status Link(const std::string& commit, const RepoFile& file) const;
-  // The commit of the main revision as of the last fetch; "main" if none is recorded.
-  std::string MainCommit() const;
-  absl::Status SetMainCommit(const std::string& commit) const;
+  // The commit of the name's revision as of the last fetch; the revision itself if none is
+  // recorded.
+  std::string Commit() const;
+  absl::Status SetCommit(const std::string& commit) const;
   // The model files of a snapshot, sorted by path, without digests; a dangling link is left out.
   std::vector<RepoFile> SnapshotFiles(const std::string& commit) const;
 
  private:
   std::string folder_;
   std::string locks_;
+  std::string revision_;
 };
 
 }  // namespace tandem::hub

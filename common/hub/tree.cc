@@ -120,18 +120,19 @@ std::string NextPage(std::string_view link) {
 }
 
 absl::StatusOr<std::vector<RepoFile>> FetchTree(HttpClient& client, const Settings& settings,
-                                                const Cancelled& cancelled, const ModelName& name) {
+                                                const Cancelled& cancelled, const ModelName& name,
+                                                bool unavailable_at_once) {
   std::vector<RepoFile> files;
   size_t bytes_left = kMaxTreeBytes;
   TANDEM_ASSIGN_OR_RETURN(const Url endpoint, Url::Parse(settings.endpoint));
   const Duration limit = settings.stall_timeout * kPageStalls;
   std::string url = absl::StrCat(settings.endpoint, "/api/models/", EscapePath(name.Repository()),
-                                 "/tree/main?recursive=true");
+                                 "/tree/", EscapeSegment(name.revision), "?recursive=true");
   for (int page = 0; page < kMaxPages; ++page) {
     Retries retries(settings, cancelled);
     absl::StatusOr<std::string> next = FetchPage(client, url, limit, bytes_left, files);
     while (!next.ok()) {
-      if (absl::IsUnavailable(next.status())) return next.status();
+      if (unavailable_at_once && absl::IsUnavailable(next.status())) return next.status();
       TANDEM_RETURN_IF_ERROR(retries.Wait(next.status(), client.retry_after_s()));
       next = FetchPage(client, url, limit, bytes_left, files);
     }

@@ -22,10 +22,11 @@ absl::StatusOr<std::vector<RepoFile>> ParseTree(std::string_view json);
 // The URL of rel="next" in a Link header; empty if there is none.
 std::string NextPage(std::string_view link);
 
-// The model files of the repository's main revision, in the listing's order. Errors as of
-// HttpClient::Send and ParseTree; transient ones only after retries, but UNAVAILABLE at once.
+// The model files of the name's revision, in the listing's order. Errors as of HttpClient::Send and
+// ParseTree; transient ones only after retries, but with `unavailable_at_once` not UNAVAILABLE.
 absl::StatusOr<std::vector<RepoFile>> FetchTree(HttpClient& client, const Settings& settings,
-                                                const Cancelled& cancelled, const ModelName& name);
+                                                const Cancelled& cancelled, const ModelName& name,
+                                                bool unavailable_at_once);
 
 }  // namespace tandem::hub
 

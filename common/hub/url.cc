@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 
 namespace tandem::hub {
 namespace {
@@ -71,6 +72,10 @@ std::string EscapePath(std::string_view text) {
     }
   }
   return escaped;
+}
+
+std::string EscapeSegment(std::string_view text) {
+  return absl::StrReplaceAll(EscapePath(text), {{"/", "%2F"}});
 }
 
 }  // namespace tandem::hub

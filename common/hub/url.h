@@ -30,6 +30,8 @@ absl::Status CheckRedirect(const Url& from, const Url& to);
 
 // `text` with everything but unreserved characters and slashes as %XX: a path in a URL.
 std::string EscapePath(std::string_view text);
+// The same with slashes as %2F: one segment of a path.
+std::string EscapeSegment(std::string_view text);
 
 }  // namespace tandem::hub
 

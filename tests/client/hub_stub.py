@@ -47,6 +47,7 @@ class Hub:
         self.files = dict(files or {})
         self.listing = None  # instead of that of `files`
         self.commit = COMMIT
+        self.revisions = ["main", COMMIT]  # under which the files are listed and served
         self.on_tree = lambda request: None
         self.on_file = lambda request, path, usual: None
         self.on_other = lambda request: Reply(404, b"Entry not found")
@@ -99,7 +100,7 @@ class Hub:
 
     def _reply(self, request):
         url = urlsplit(request.path)
-        if url.path == f"/api/models/{REPO}/tree/main":
+        if url.path in (f"/api/models/{REPO}/tree/{name}" for name in self.revisions):
             if reply := self.on_tree(request):
                 return reply
             assert parse_qs(url.query)["recursive"] == ["true"]
@@ -107,9 +108,9 @@ class Hub:
             if listing is None:
                 listing = [entry(path, content) for path, content in self.files.items()]
             return Reply(200, json.dumps(listing).encode())
-        for revision in ("main", COMMIT):
+        for revision in self.revisions:
             prefix = f"/{REPO}/resolve/{revision}/"
-            path = unquote(url.path).removeprefix(prefix)
+            path = unquote(url.path.removeprefix(prefix))
             if url.path.startswith(prefix) and path in self.files:
                 usual = self.usual_file(request, self.files[path])
                 return self.on_file(request, path, usual) or usual

@@ -37,10 +37,12 @@ class Offline(PullCase):
         self.addCleanup(nowhere.close)
         nowhere.bind(("127.0.0.1", 0))  # not listening: every connection is refused
         endpoint = f"http://127.0.0.1:{nowhere.getsockname()[1]}"
-        status, out, err = self.run_pull(HF_ENDPOINT=endpoint)
+        status, out, err = self.run_pull(NAME, "--attempts", "2", HF_ENDPOINT=endpoint)
         self.assertEqual((status, out), (0, f"{path}\n"))
-        self.assertRegex(err, "^W .*; using ")
-        status, _, err = self.run_pull(f"{NAME}:Q4_0", HF_ENDPOINT=endpoint)
+        again, using = err.splitlines()
+        self.assertRegex(again, r"^W .*; trying again in .* \(attempt 2 of 2\)$")
+        self.assertRegex(using, "^W .*; using ")
+        status, _, err = self.run_pull(f"{NAME}:Q4_0", "--attempts", "1", HF_ENDPOINT=endpoint)
         self.assertEqual(status, 1)
         self.assertRegex(err, "(?i)connect.*; in .*there is no Q4_0; there is: Q8_0: tiny")
 
@@ -48,6 +50,14 @@ class Offline(PullCase):
         path = self.pull()
         self.hub.on_tree = lambda request: Reply(503)
         self.assertEqual(self.pull(NAME, "--attempts", "1"), path)
+
+    def test_the_hub_refuses(self):
+        path = self.pull()
+        for number in (401, 403, 404):
+            self.hub.on_tree = lambda request, number=number: Reply(number)
+            status, out, err = self.run_pull()
+            self.assertEqual((status, out), (0, f"{path}\n"))
+            self.assertRegex(err, f"^W .*HTTP status {number}.*; using ")
 
 
 class Coordinator(PullCase):

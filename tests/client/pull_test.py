@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).absolute().parent), str(Path("tools").absolute())]
 
 import split_gguf  # noqa: E402
-from hub_stub import COMMIT, Reply, sha256  # noqa: E402
+from hub_stub import COMMIT, Reply, entry, sha256  # noqa: E402
 from pull_case import MODEL, NAME, PullCase  # noqa: E402
 
 
@@ -103,11 +104,42 @@ class Choice(PullCase):
 
     def test_no_name(self):
         for name in ("model.gguf", "hf:", "hf:acme", "hf:acme/", "hf:../x", "hf:a/b/c", "hf:a/..",
-                     "hf:a--b/c", "hf:a/b:", "hf:a/b?x", "hf:-a/b", "hf:a/" + "b" * 97):
+                     "hf:a--b/c", "hf:a/b:", "hf:a/b?x", "hf:a/b@", "hf:a/b@../x", "hf:-a/b", "hf:a/" + "b" * 97):
             status, out, err = self.run_pull(name)
             self.assertEqual((status, out), (2, ""), err)
             self.assertIn("needed hf:OWNER/REPO", err)
         self.assertEqual(self.hub.requests, [])
+
+
+class Revision(PullCase):
+    def test_a_commit_is_fetched_and_then_not_asked_for(self):
+        name = f"{NAME}@{COMMIT}:Q8_0"
+        path = self.pull(name)
+        self.assertEqual(path, self.repo / "snapshots" / COMMIT / "tiny-Q8_0.gguf")
+        self.assertFalse((self.repo / "refs").exists())
+        self.assertEqual(self.hub.of("GET", "/tree/main"), [])
+        self.hub.requests.clear()
+        self.assertEqual(self.pull(name), path)
+        self.assertEqual(self.hub.requests, [])
+        # The default choice is one of all files, so it is asked for.
+        self.assertEqual(self.pull(f"{NAME}@{COMMIT}"), path)
+        self.assertNotEqual(self.hub.of("GET", f"/tree/{COMMIT}"), [])
+
+    def test_branches_have_their_own_references(self):
+        self.pull()
+        changed = MODEL + b"branch"
+        self.hub.files, self.hub.commit = {"tiny-Q8_0.gguf": changed}, "e" * 40
+        self.hub.revisions = ["refs%2Fpr%2F7", "e" * 40]
+        path = self.pull(f"{NAME}@refs/pr/7")
+        self.assertEqual(path, self.repo / "snapshots" / ("e" * 40) / "tiny-Q8_0.gguf")
+        self.assertEqual(path.read_bytes(), changed)
+        self.assertEqual((self.repo / "refs/refs/pr/7").read_text(), "e" * 40)
+        self.assertEqual((self.repo / "refs/main").read_text(), COMMIT)
+        self.assertEqual(self.pull(f"{NAME}@refs/pr/7:q8_0", HF_HUB_OFFLINE="1"), path)
+        self.assertEqual(self.pull(NAME, HF_HUB_OFFLINE="1").parent.name, COMMIT)
+
+    def test_there_is_no_such_revision(self):
+        self.refused("/tree/v2: HTTP status 404", f"{NAME}@v2")
 
 
 class Split(PullCase):
@@ -133,6 +165,12 @@ class Split(PullCase):
         del self.parts["Q8/tiny-Q8_0-00002-of-00003.gguf"]
         self.hub.files = self.parts
         self.refused("lacks 1 of its 3 files: Q8/tiny-Q8_0-00002-of-00003.gguf")
+        self.assertEqual(self.hub.of("GET", ".gguf"), [])
+
+    def test_room_for_all_parts(self):
+        most = 3 * shutil.disk_usage(self.folder).free // 5
+        self.hub.listing = [entry(name, content, size=most) for name, content in self.parts.items()]
+        self.refused("needed .* of disk space, found ")
         self.assertEqual(self.hub.of("GET", ".gguf"), [])
 
     def test_one_part_is_not_served(self):

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "absl/status/status.h"
 
 namespace tandem::hub {
@@ -22,6 +24,25 @@ TEST(ModelNameTest, WithoutChoice) {
   ASSERT_TRUE(name.ok()) << name.status();
   EXPECT_EQ(name->choice, "");
   EXPECT_EQ(name->Text(), "hf:a/b");
+}
+
+TEST(ModelNameTest, Revisions) {
+  EXPECT_EQ(ModelName::Parse("hf:a/b:Q8_0")->revision, "main");
+  EXPECT_EQ(ModelName::Parse("hf:a/b@main")->Text(), "hf:a/b");
+  const std::string commit(40, 'c');
+  for (const std::string& revision : {std::string("v1.0"), std::string("refs/pr/1"), commit}) {
+    const auto name = ModelName::Parse("hf:a/b@" + revision + ":Q8_0");
+    ASSERT_TRUE(name.ok()) << name.status();
+    EXPECT_EQ(name->revision, revision);
+    EXPECT_EQ(name->Repository(), "a/b");
+    EXPECT_EQ(name->choice, "Q8_0");
+    EXPECT_EQ(name->Text(), "hf:a/b@" + revision + ":Q8_0");
+    EXPECT_EQ(name->pinned(), revision == commit);
+  }
+  for (const char* revision :
+       {"", "../x", "a/../b", ".a", "-a", "/a", "a/", "a//b", "a b", "a%2f", "a@b", "a?b"}) {
+    EXPECT_FALSE(ModelName::Parse(std::string("hf:a/b@") + revision).ok()) << revision;
+  }
 }
 
 TEST(ModelNameTest, PathsAreNoNames) {
