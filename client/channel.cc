@@ -28,6 +28,7 @@ grpc::ChannelArguments Arguments(const Connection& connection) {
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   // A server on this machine is never behind a proxy.
   if (IsLoopback(connection.server)) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  if (connection.all_addresses) arguments.SetLoadBalancingPolicyName("round_robin");
   if (!connection.tls_server_name.empty()) {
     arguments.SetSslTargetNameOverride(connection.tls_server_name);
   }

@@ -19,9 +19,14 @@ struct Connection {
   std::string tls_server_name{};  // empty: the host of `server`
   std::string token_file{};
   bool insecure = false;  // sends the token in plain text to other machines, too
+  // Calls go to all addresses of the server's name in turn, instead of to one of them.
+  bool all_addresses = false;
 
   bool has_tls() const { return tls || !tls_ca.empty() || !tls_client_cert.empty(); }
 };
+
+// INVALID_ARGUMENT for a certificate without its key, or a name to look for without TLS.
+absl::Status ValidateTls(const Connection& connection);
 
 // INVALID_ARGUMENT for a server that is no HOST:PORT, a certificate without its key, or a token
 // that would go to another machine in plain text.

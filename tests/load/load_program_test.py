@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -14,9 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path("tests/load").resolve()))
+sys.path[:0] = [str(Path("tests/load").resolve()), str(Path("tests/security").resolve())]
 
 import openai_stub  # noqa: E402
+from authority import Authority  # noqa: E402
 
 LOAD = "tests/load/tandem_load"
 STUB = "tests/load/tandem_stub_server"
@@ -40,10 +42,10 @@ class Server:
         self.process.stdout.close()
 
 
-def real_server() -> Server:
+def real_server(*flags: str) -> Server:
     return Server("coordinator/tandem_coordinator", "--model", "tests/golden/arch/llama/model.gguf",
                   "--listen", "127.0.0.1:0", "--worker-binary", "worker/tandem_worker",
-                  "--threads-per-worker", "1", "--max-num-seqs", "8")
+                  "--threads-per-worker", "1", "--max-num-seqs", "8", *flags)
 
 
 def percentile_metrics(result: dict) -> dict[str, np.ndarray]:
@@ -202,6 +204,29 @@ class LoadProgramTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         result, = self.results()
         self.assertEqual((result["completed"], result["failed"]), (0, 3))
+
+    def test_servers_that_want_certificates(self) -> None:
+        authority = Authority()
+        cert, key = authority.issue("DNS:localhost", "IP:127.0.0.1")
+        mine = ("--tls-ca", authority.ca, "--tls-client-cert", cert, "--tls-client-key", key)
+        flags = ("--num-prompts", "4", "--random-input-len", "8", "--random-output-len", "2")
+        with real_server("--tls-cert", cert, "--tls-key", key, "--tls-client-ca",
+                         authority.ca) as server:
+            done = self.load("--server", server.address, *mine, *flags)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(self.load("--server", server.address, *mine[:2], *flags).returncode, 1)
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(cert, key)
+        tls.load_verify_locations(authority.ca)
+        tls.verify_mode = ssl.CERT_REQUIRED
+        stub = openai_stub.start(tls=tls)
+        self.addCleanup(stub.shutdown)
+        for server in (f"127.0.0.1:{stub.server_port}", f"https://localhost:{stub.server_port}"):
+            openai = ("--backend", "openai", "--server", server, *flags)
+            done = self.load(*openai, *mine)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(self.load(*openai, *mine[:2]).returncode, 1)
+        self.assertEqual(len(stub.requests), 8)
 
     def test_no_server(self) -> None:
         done = self.load("--server", "127.0.0.1:1", "--save-result", self.json)
@@ -378,7 +403,7 @@ class SimulationTest(unittest.TestCase):
         for flags, message in (
                 (("--slow-fraction", "0.1"), "--slow-fraction needs a server"),
                 (("--backend", "openai"), "not of --backend openai"),
-                (("--server", "host:1"), "--server, --tls-ca, --token-file and --insecure name a"),
+                (("--server", "host:1"), "--server, --tls, --token-file and such name a"),
                 (("--simulate-with", "max-num-seqs=0"),
                  "--simulate-with: max-num-seqs is 0, it must be from 1 to 4096"),
                 (("--simulate-with", "seqs=1"), "no setting 'seqs'"),

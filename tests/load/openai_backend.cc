@@ -30,8 +30,9 @@ long Millis(Duration duration) {
       static_cast<long>(std::chrono::ceil<std::chrono::milliseconds>(duration).count()), 1);
 }
 
-std::string BaseUrl(const std::string& server) {
-  return absl::StrContains(server, "://") ? server : absl::StrCat("http://", server);
+std::string BaseUrl(const client::Connection& connection) {
+  if (absl::StrContains(connection.server, "://")) return connection.server;
+  return absl::StrCat(connection.has_tls() ? "https://" : "http://", connection.server);
 }
 
 absl::Status FromCurl(CURLcode code, const std::string& server, const char* detail) {
@@ -83,7 +84,8 @@ Headers MakeHeaders(const std::string& api_key) {
 }
 
 // What every transfer has.
-Easy MakeEasy(const std::string& url, const Headers& headers, Duration timeout) {
+Easy MakeEasy(const client::Connection& connection, const std::string& url, const Headers& headers,
+              Duration timeout) {
   Easy easy(curl_easy_init());
   TANDEM_CHECK(easy != nullptr);
   curl_easy_setopt(easy.get(), CURLOPT_URL, url.c_str());
@@ -91,6 +93,12 @@ Easy MakeEasy(const std::string& url, const Headers& headers, Duration timeout) 
   curl_easy_setopt(easy.get(), CURLOPT_HTTPHEADER, headers.get());
   curl_easy_setopt(easy.get(), CURLOPT_TIMEOUT_MS, Millis(timeout));
   curl_easy_setopt(easy.get(), CURLOPT_NOSIGNAL, 1L);
+  const auto set_file = [&](CURLoption option, const std::string& path) {
+    if (!path.empty()) curl_easy_setopt(easy.get(), option, path.c_str());
+  };
+  set_file(CURLOPT_CAINFO, connection.tls_ca);
+  set_file(CURLOPT_SSLCERT, connection.tls_client_cert);
+  set_file(CURLOPT_SSLKEY, connection.tls_client_key);
   // A server on this machine is never behind a proxy.
   curl_easy_setopt(easy.get(), CURLOPT_NOPROXY, "localhost,127.0.0.1,::1");
   return easy;
@@ -104,11 +112,12 @@ class OpenAiBackend::Transfer {
   Transfer(const OpenAiBackend& backend, uint64_t number, const std::string& body,
            AnswerListener& listener)
       : number_(number),
-        server_(backend.options_.server),
+        server_(backend.options_.connection.server),
         slow_read_delay_(backend.settings_.slow_read_delay),
         listener_(listener),
         headers_(MakeHeaders(backend.options_.api_key)),
-        easy_(MakeEasy(absl::StrCat(backend.base_url_, backend.options_.endpoint), headers_,
+        easy_(MakeEasy(backend.options_.connection,
+                       absl::StrCat(backend.base_url_, backend.options_.endpoint), headers_,
                        backend.settings_.timeout)) {
     curl_easy_setopt(easy(), CURLOPT_COPYPOSTFIELDS, body.c_str());
     curl_easy_setopt(easy(), CURLOPT_WRITEFUNCTION, &Transfer::OnBytes);
@@ -204,7 +213,7 @@ class OpenAiBackend::Transfer {
 OpenAiBackend::OpenAiBackend(const OpenAiOptions& options, const RequestSettings& settings)
     : options_(options),
       settings_(settings),
-      base_url_(BaseUrl(options.server)),
+      base_url_(BaseUrl(options.connection)),
       multi_(curl_multi_init()),
       model_(options.model) {
   TANDEM_CHECK(multi_ != nullptr);
@@ -220,18 +229,20 @@ OpenAiBackend::~OpenAiBackend() {
 
 absl::StatusOr<ModelFacts> OpenAiBackend::Model(Deadline deadline) {
   const Headers headers = MakeHeaders(options_.api_key);
-  const Easy easy = MakeEasy(absl::StrCat(base_url_, "/v1/models"), headers, deadline.Left());
+  const Easy easy = MakeEasy(options_.connection, absl::StrCat(base_url_, "/v1/models"), headers,
+                             deadline.Left());
   std::string body;
   char error[CURL_ERROR_SIZE] = "";
   curl_easy_setopt(easy.get(), CURLOPT_WRITEFUNCTION, &AppendBody);
   curl_easy_setopt(easy.get(), CURLOPT_WRITEDATA, &body);
   curl_easy_setopt(easy.get(), CURLOPT_ERRORBUFFER, error);
-  TANDEM_RETURN_IF_ERROR(FromCurl(curl_easy_perform(easy.get()), options_.server, error));
+  TANDEM_RETURN_IF_ERROR(
+      FromCurl(curl_easy_perform(easy.get()), options_.connection.server, error));
   long http = 0;
   curl_easy_getinfo(easy.get(), CURLINFO_RESPONSE_CODE, &http);
   MutexLock lock(mutex_);
   if (model_.empty()) {
-    if (http != kHttpOk) return FromHttp(http, options_.server, body);
+    if (http != kHttpOk) return FromHttp(http, options_.connection.server, body);
     TANDEM_ASSIGN_OR_RETURN(model_, FirstModel(body));
   }
   return ModelFacts{.name = model_,

@@ -10,17 +10,18 @@
 #include <thread>
 #include <vector>
 
+#include "client/connection.h"
 #include "common/base/mutex.h"
 #include "tests/load/backend.h"
 
 namespace tandem::load {
 
 struct OpenAiOptions {
-  std::string server;       // HOST:PORT or a URL without a path
-  std::string endpoint;     // "/v1/completions"
-  std::string model;        // empty: the server's first
-  std::string api_key;      // empty: none is sent
-  uint32_t vocab_size = 0;  // which the API does not tell
+  client::Connection connection;  // `server` is HOST:PORT or a URL without a path
+  std::string endpoint;           // "/v1/completions"
+  std::string model;              // empty: the server's first
+  std::string api_key;            // empty: none is sent
+  uint32_t vocab_size = 0;        // which the API does not tell
 };
 
 class OpenAiBackend : public Backend {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import ssl
 import threading
 
 
@@ -75,8 +76,11 @@ class Server(http.server.ThreadingHTTPServer):
         """A client that cancels is no error."""
 
 
-def start(refuse_every: int = 0, cut_streams: bool = False) -> Server:
-    """A server that serves until its shutdown()."""
+def start(refuse_every: int = 0, cut_streams: bool = False,
+          tls: ssl.SSLContext | None = None) -> Server:
+    """A server that serves until its shutdown(), with `tls` over HTTPS."""
     server = Server(refuse_every, cut_streams)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server

@@ -114,10 +114,10 @@ absl::Status CheckSimulation(const LoadOptions& options) {
   if (options.backend != BackendKind::kTandem) {
     return Invalid("--simulate is of Tandem's server, not of --backend openai");
   }
-  if (options.server != client::kDefaultServer || !options.tls_ca.empty() ||
-      !options.token_file.empty() || options.insecure) {
-    return Invalid(
-        "--server, --tls-ca, --token-file and --insecure name a server: --simulate has none");
+  const client::Connection& connection = options.connection;
+  if (connection.server != client::kDefaultServer || connection.has_tls() ||
+      !connection.token_file.empty() || connection.insecure) {
+    return Invalid("--server, --tls, --token-file and such name a server: --simulate has none");
   }
   if (options.slow_fraction > 0) {
     return Invalid("--slow-fraction needs a server: --simulate has no network");
@@ -125,16 +125,30 @@ absl::Status CheckSimulation(const LoadOptions& options) {
   return absl::OkStatus();
 }
 
+absl::Status CheckConnection(const LoadOptions& options) {
+  const client::Connection& connection = options.connection;
+  if (options.backend == BackendKind::kTandem) return client::Validate(connection);
+  if (!connection.tls_server_name.empty()) {
+    return Invalid("--tls-server-name is of --backend tandem: HTTPS looks for the host's name");
+  }
+  if (!connection.token_file.empty()) {
+    return Invalid("--token-file is of --backend tandem: set OPENAI_API_KEY");
+  }
+  if (connection.has_tls() && connection.server.starts_with("http://")) {
+    return Invalid(absl::StrCat("--tls and --tls-ca need https, found ", connection.server));
+  }
+  return client::ValidateTls(connection);
+}
+
 }  // namespace
 
 void LoadOptions::ForEach(config::FieldList& visit) {
   visit.BeginSection("Server");
-  visit(server, {.flag = "--server", .help = "HOST:PORT; openai: also http(s)://HOST:PORT"});
-  visit(tls_ca, {.flag = "--tls-ca", .help = "tandem: TLS, with the authorities of this PEM file"});
-  visit(token_file, {.flag = "--token-file",
-                     .help = "tandem: file with the bearer token; openai: OPENAI_API_KEY"});
-  visit(insecure,
-        {.flag = "--insecure", .help = "tandem: send the token to other machines in plain text"});
+  visit(connection.server,
+        {.flag = "--server",
+         .help = "HOST:PORT; all addresses of the host are loaded in turn; openai: also "
+                 "http(s)://HOST:PORT"});
+  client::VisitConnection(connection, visit);
   visit(backend, {.flag = "--backend", .help = "the API: Tandem's gRPC, or OpenAI's completions"});
   visit(endpoint, {.flag = "--endpoint", .help = "openai: the path of completions"});
   visit(model, {.flag = "--model", .help = "openai: its name; empty: the server's first"});
@@ -212,6 +226,7 @@ absl::Status LoadOptions::Check() const {
   TANDEM_RETURN_IF_ERROR(CheckDataset(dataset));
   TANDEM_RETURN_IF_ERROR(CheckArrivals(*this));
   TANDEM_RETURN_IF_ERROR(CheckSimulation(*this));
+  TANDEM_RETURN_IF_ERROR(CheckConnection(*this));
   TANDEM_RETURN_IF_ERROR(CheckFraction("--cancel-fraction", cancel_fraction));
   TANDEM_RETURN_IF_ERROR(CheckFraction("--slow-fraction", slow_fraction));
   if (cancel_fraction + slow_fraction > 1) {

@@ -40,10 +40,7 @@ struct DatasetOptions {
 
 struct LoadOptions {
   // Server
-  std::string server = client::kDefaultServer;
-  std::string tls_ca{};
-  std::string token_file{};
-  bool insecure = false;
+  client::Connection connection{.all_addresses = true};
   BackendKind backend = BackendKind::kTandem;
   std::string endpoint = "/v1/completions";
   std::string model;

@@ -95,6 +95,15 @@ TEST(LoadOptionsTest, RejectsWhatIsNoLoad) {
       {"--timeout", "0s"},
       {"--priority", "101"},
       {"--save-detailed"},
+      {"--server", "nowhere"},
+      {"--tls-client-cert", "x"},
+      {"--tls-server-name", "x"},
+      {"--token-file", "x", "--server", "elsewhere:1"},
+      {"--backend", "openai", "--tls-client-key", "x"},
+      {"--backend", "openai", "--token-file", "x"},
+      {"--backend", "openai", "--tls-ca", "x", "--tls-server-name", "x"},
+      {"--backend", "openai", "--tls", "--server", "http://a:1"},
+      {"--simulate", "x", "--tls"},
   };
   for (const auto& arguments : wrong) {
     LoadOptions options;

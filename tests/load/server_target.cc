@@ -25,14 +25,10 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const LoadOptions& options)
                                  .timeout = options.timeout,
                                  .slow_read_delay = options.slow_read_delay};
   if (options.backend == BackendKind::kTandem) {
-    return TandemBackend::Connect({.server = options.server,
-                                   .tls_ca = options.tls_ca,
-                                   .token_file = options.token_file,
-                                   .insecure = options.insecure},
-                                  settings);
+    return TandemBackend::Connect(options.connection, settings);
   }
   const char* api_key = std::getenv("OPENAI_API_KEY");
-  return std::make_unique<OpenAiBackend>(OpenAiOptions{.server = options.server,
+  return std::make_unique<OpenAiBackend>(OpenAiOptions{.connection = options.connection,
                                                        .endpoint = options.endpoint,
                                                        .model = options.model,
                                                        .api_key = api_key != nullptr ? api_key : "",

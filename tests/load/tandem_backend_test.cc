@@ -1,8 +1,12 @@
 // TandemBackend and whole runs of it against the stub, over real gRPC.
 #include "tests/load/tandem_backend.h"
 
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+
+#include "client/channel.h"
 #include "tests/load/load_run.h"
 #include "tests/load/stats_poller.h"
 #include "tests/load/stub_service.h"
@@ -139,6 +143,35 @@ TEST_F(TandemBackendTest, ThePollerLooksAtOnce) {
   ASSERT_FALSE(record.stats.empty());
   EXPECT_EQ(record.stats[0].waiting, 7);
   EXPECT_GE(record.stats.back().at_s, record.stats.front().at_s);
+}
+
+TEST(TandemBackendAddressTest, AllAddressesAreLoaded) {
+  std::atomic<int> first_requests{0}, second_requests{0};
+  const auto first = StubServer::Start(
+      "127.0.0.1:0", {.on_request = [&](const v1::GenerateRequest&) { ++first_requests; }});
+  const auto second = StubServer::Start(
+      "127.0.0.1:0", {.on_request = [&](const v1::GenerateRequest&) { ++second_requests; }});
+  ASSERT_TRUE(first.ok() && second.ok());
+  // As a name resolves that has both.
+  const client::Connection both{
+      .server = "ipv4:" + (*first)->address() + "," + (*second)->address(), .all_addresses = true};
+  const auto channel = client::MakeChannel(both);
+  ASSERT_TRUE(channel.ok()) << channel.status();
+  const auto stub = v1::Generation::NewStub(*channel);
+  // The second connection may be ready later than the first.
+  const Deadline deadline = Deadline::After(kPatience);
+  while ((first_requests == 0 || second_requests == 0) && !deadline.Passed()) {
+    grpc::ClientContext context;
+    v1::GenerateRequest request;
+    request.mutable_sampling()->set_max_tokens(1);
+    const auto reader = stub->Generate(&context, request);
+    v1::GenerateResponse response;
+    while (reader->Read(&response)) {
+    }
+    ASSERT_TRUE(reader->Finish().ok());
+  }
+  EXPECT_GT(first_requests, 0);
+  EXPECT_GT(second_requests, 0);
 }
 
 TEST(TandemBackendAddressTest, MustBeAHostAndAPort) {
