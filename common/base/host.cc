@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <fstream>
-#include <limits>
+
+#include "common/base/cgroup_memory.h"
 
 namespace tandem {
 namespace {
@@ -34,28 +35,6 @@ uint64_t MemAvailable() {
   return 0;
 }
 
-// Reclaimable page cache of the cgroup. It counts as used, and reading a model file fills it.
-uint64_t CgroupReclaimable() {
-  std::ifstream file("/sys/fs/cgroup/memory.stat");
-  std::string key;
-  uint64_t bytes = 0;
-  while (file >> key >> bytes) {
-    if (key == "inactive_file") return bytes;
-  }
-  return 0;
-}
-
-// Memory left in the cgroup (v2); "max" and absence mean no limit.
-uint64_t CgroupAvailable() {
-  const uint64_t unlimited = std::numeric_limits<uint64_t>::max();
-  uint64_t limit = 0, used = 0;
-  std::ifstream limit_file("/sys/fs/cgroup/memory.max");
-  std::ifstream used_file("/sys/fs/cgroup/memory.current");
-  if (!(limit_file >> limit) || !(used_file >> used)) return unlimited;
-  used -= std::min(used, CgroupReclaimable());
-  return limit > used ? limit - used : 0;
-}
-
 }  // namespace
 
 std::string HostName() {
@@ -68,6 +47,6 @@ std::string HostId() {
   return ReadLine("/proc/sys/kernel/random/boot_id") + "/" + ReadLink("/proc/self/ns/pid");
 }
 
-uint64_t AvailableMemoryBytes() { return std::min(MemAvailable(), CgroupAvailable()); }
+uint64_t AvailableMemoryBytes() { return std::min(MemAvailable(), CgroupMemoryLeft()); }
 
 }  // namespace tandem

@@ -13,7 +13,7 @@ std::string HostId();
 // The kernel's name of this machine, for display; "" if it has none.
 std::string HostName();
 
-// Memory available without swapping, as reported by the kernel, bounded by the cgroup's limit. 0 if
+// Memory available without swapping, as reported by the kernel, bounded by CgroupMemoryLeft. 0 if
 // unknown.
 uint64_t AvailableMemoryBytes();
 
