@@ -4,7 +4,8 @@
 //   std::byte* scratch = stream.Scratch(bytes);  // once per op call; a plan pass only counts
 //   stream.Launch("rms_norm", &RmsNormKernel<...>, grid, block, shared_bytes, params);
 //
-// A kernel is a __global__ function of one structure. A plan pass launches nothing. The first error
+// A kernel is a __global__ function of one structure. A plan pass launches nothing, but loads the
+// kernels. The first error
 // is kept and ends the encoding: later launches do nothing. One thread.
 #ifndef TANDEM_KERNELS_CUDA_STREAM_H_
 #define TANDEM_KERNELS_CUDA_STREAM_H_
@@ -92,11 +93,21 @@ class Stream {
 
   bool ReadyToLaunch(const char* name, const dim3& grid, size_t shared_bytes);
 
+  // Asked for its attributes, a kernel is loaded (CUDA C++ Programming Guide, "Lazy Loading"): else
+  // its first launch would, within a step's deadline.
+  template <typename Kernel>
+  void Load(const char* name, Kernel* kernel) {
+    ++planned_nodes_;
+    cudaFuncAttributes attributes;
+    Note(cudaFuncGetAttributes(&attributes, kernel), name);
+  }
+
   template <typename Params>
   void LaunchAs(bool early, const char* name, void (*kernel)(Params), dim3 grid, dim3 block,
                 size_t shared_bytes, const Params& params) {
     static_assert(std::is_trivially_copyable_v<Params> && sizeof(Params) <= 4096);
     if (!ReadyToLaunch(name, grid, shared_bytes)) return;
+    if (planning_) return Load(name, kernel);
     if (shared_bytes > kPlainSharedBytes) {
       Note(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                 static_cast<int>(shared_bytes)),

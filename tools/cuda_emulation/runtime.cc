@@ -56,6 +56,8 @@ struct Device {
   size_t used = 0;
   std::set<cudaStream_t> streams;
   std::map<const void*, size_t> shared_limits;
+  std::set<const void*> loaded;  // kernels
+  int late_loads = 0;
   std::string launch_error;  // of the last launch that failed
   std::function<void(const void*, const cudaLaunchConfig_t&)> see_launch{};
   std::function<void(int value, size_t bytes)> see_fill{};
@@ -160,6 +162,7 @@ cudaError_t EnqueueKernel(const cudaLaunchConfig_t& config, const void* kernel,
     if (config.gridDim.y > kMostBlocks || config.gridDim.z > kMostBlocks)
       return cudaErrorInvalidValue;
     if (device.see_launch != nullptr) device.see_launch(kernel, config);
+    if (device.loaded.insert(kernel).second) ++device.late_loads;
   }
   return Enqueue(config.stream, [shape, body = std::move(body)] {
     const std::string error = RunGrid(shape, body);
@@ -188,6 +191,19 @@ cudaError_t AllowSharedBytes(const void* kernel, int bytes) {
   std::lock_guard lock(device.mutex);
   device.shared_limits[kernel] = static_cast<size_t>(bytes);
   return cudaSuccess;
+}
+
+cudaError_t LoadKernel(const void* kernel) {
+  Device& device = TheDevice();
+  std::lock_guard lock(device.mutex);
+  device.loaded.insert(kernel);
+  return cudaSuccess;
+}
+
+int LateKernelLoads() {
+  Device& device = TheDevice();
+  std::lock_guard lock(device.mutex);
+  return device.late_loads;
 }
 
 }  // namespace tandem::emulation

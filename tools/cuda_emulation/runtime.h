@@ -131,6 +131,10 @@ void ObserveLaunches(std::function<void(const void* kernel, const cudaLaunchConf
 // Called for every cudaMemsetAsync from now on, likewise.
 void ObserveFills(std::function<void(int value, size_t bytes)> see);
 cudaError_t AllowSharedBytes(const void* kernel, int bytes);
+cudaError_t LoadKernel(const void* kernel);
+// Kernels that were launched, or captured, without having been loaded: on a GPU the launch would
+// load them.
+int LateKernelLoads();
 // Launches of graphs so far that were not uploaded before: on a GPU the first launch would upload.
 int LateGraphUploads();
 
@@ -146,10 +150,10 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
                                           std::move(body));
 }
 
-// Loads a kernel, where it is lazily loaded; here all are.
+// Loads the kernel; of its attributes there are none.
 template <typename Kernel>
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, Kernel*) {
-  return cudaSuccess;
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, Kernel* kernel) {
+  return tandem::emulation::LoadKernel(reinterpret_cast<const void*>(kernel));
 }
 
 template <typename Kernel>

@@ -70,6 +70,24 @@ struct StepShape {
   HeadBatch head;
 };
 
+// Steps of half as many tokens, of a quarter, and so on. They need no more memory; but a plan pass
+// loads kernels and looks up products' algorithms, which differ between numbers of tokens, and a
+// step would do so within its deadline.
+std::vector<StepShape> SmallerShapes(const Batch& largest, const HeadBatch& head) {
+  std::vector<StepShape> shapes;
+  for (uint32_t tokens = largest.tokens / 2; tokens > 0; tokens /= 2) {
+    StepShape& smaller = shapes.emplace_back(StepShape{largest, head});
+    smaller.batch.tokens = tokens;
+    smaller.batch.num_seqs = std::min(largest.num_seqs, tokens);
+    smaller.batch.max_query_len = std::min(largest.max_query_len, tokens);
+    HeadSlice& slice = smaller.head.slices[0];
+    slice.num_rows = std::min(slice.num_rows, tokens);
+    smaller.head.num_samples = slice.num_samples = std::min(slice.num_samples, slice.num_rows);
+    slice.num_logprob_rows = slice.num_logprobs = 0;
+  }
+  return shapes;
+}
+
 // Decode steps, of which each size is a graph's. They are no smaller prefills: few rows, each with
 // a whole context.
 std::vector<StepShape> DecodeShapes(const Batch& largest, const HeadBatch& head) {
@@ -148,7 +166,7 @@ uint64_t CountGuesser(const Subject& model, const RunnerOptions& options,
 }
 
 // Bytes of activations and of kernel scratch of the largest step, and of the graphs of decode steps
-// where the counting backend has graphs.
+// where the counting backend has graphs. Ops' kernels are loaded as they are counted.
 absl::Status CountActivations(const Subject& model, const RunnerOptions& options,
                               RunnerPlan& plan) {
   const StepEncoder encoder(model.decoder, model.spec, model.shard);
@@ -168,6 +186,7 @@ absl::Status CountActivations(const Subject& model, const RunnerOptions& options
   HeadBatch pooling = head;
   pooling.num_pools = 1;
   count(largest, pooling);
+  for (const StepShape& smaller : SmallerShapes(largest, head)) count(smaller.batch, smaller.head);
   const kernels::GraphCapture* const graphs =
       options.config.device.enforce_eager ? nullptr : model.counting.graphs();
   const uint64_t nodes_before = graphs == nullptr ? 0 : graphs->PlannedNodes();

@@ -159,6 +159,18 @@ TEST_F(CudaStreamTest, ScratchBeyondThePlanIsRefused) {
   EXPECT_TRUE(Run().ok());
 }
 
+TEST_F(CudaStreamTest, AKernelThatThePlanPassHasSeenIsLoadedBeforeItsFirstLaunch) {
+  float* const x = Device(kDim);
+  const int late = emulation::LateKernelLoads();
+  backend_.BeginEncode(EncodeMode::kPlan);
+  backend_.Encode(SoftCapParams{x, kDim, 1.0f});
+  ASSERT_TRUE(backend_.FinishPlan().ok());
+  backend_.BeginEncode(EncodeMode::kRun);
+  backend_.Encode(SoftCapParams{x, kDim, 1.0f});
+  EXPECT_TRUE(Run().ok());
+  EXPECT_EQ(emulation::LateKernelLoads(), late);
+}
+
 // At load, not at the first step.
 TEST_F(CudaStreamTest, MoreSharedMemoryThanTheGpuHasIsRefusedByThePlan) {
   float* const x = Device(kDim);

@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -210,6 +211,14 @@ TEST_F(DeviceRunnerTest, DecodeGraphsAreInThePlan) {
   EXPECT_EQ(none->graph_bytes, 0u);
   EXPECT_GT(two->graph_bytes, 2 * kGraphNodeBytes);
   EXPECT_EQ(four->graph_bytes, 2 * two->graph_bytes) << "twice as many graphs of as many nodes";
+}
+
+// A device loads what it meets there, and not within a step.
+TEST_F(DeviceRunnerTest, ThePlanPassMeetsStepsOfAllSizes) {
+  options_.config.limits.max_num_seqs = 3;
+  options_.config.limits.max_num_batched_tokens = 40;
+  ASSERT_TRUE(PlanOf({}).ok());
+  EXPECT_EQ(notes_->planned_tokens, (std::set<uint32_t>{1, 2, 3, 5, 10, 20, 40}));
 }
 
 TEST_F(DeviceRunnerTest, WeightsCountAsTheBackendHasThem) {

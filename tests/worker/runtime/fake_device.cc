@@ -5,6 +5,7 @@
 #include <cstring>
 #include <deque>
 #include <span>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
@@ -189,7 +190,11 @@ class FakeDevice final : public Backend,
   }
 
   void Encode(const kernels::Op& op) override {
-    if (mode_ == EncodeMode::kPlan) ++planned_ops_;
+    if (mode_ == EncodeMode::kPlan) {
+      ++planned_ops_;
+      const auto* const embed = std::get_if<kernels::EmbedParams>(&op);
+      if (embed != nullptr) notes_->planned_tokens.insert(embed->tokens);
+    }
     if (mode_ == EncodeMode::kRun) {
       ++notes_->ops;
       kernels::ForEachPointer(op, OnDevice{*device_, kernels::OpName(op)});

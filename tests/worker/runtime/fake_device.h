@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,8 +30,9 @@ struct FakeDeviceNotes {
   };
   std::vector<Copy> uploads;
   std::vector<Copy> downloads;
-  uint64_t ops = 0;       // encoded by the caller, to run
-  uint64_t captures = 0;  // finished
+  uint64_t ops = 0;                   // encoded by the caller, to run
+  std::set<uint32_t> planned_tokens;  // of steps that plan passes have encoded
+  uint64_t captures = 0;              // finished
   uint64_t replays = 0;
   uint64_t allocated_bytes = 0;
   uint64_t weight_bytes = 0;         // copied by PlaceWeight
