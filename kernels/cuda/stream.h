@@ -5,8 +5,7 @@
 //   stream.Launch("rms_norm", &RmsNormKernel<...>, grid, block, shared_bytes, params);
 //
 // A kernel is a __global__ function of one structure. A plan pass launches nothing, but loads the
-// kernels. The first error
-// is kept and ends the encoding: later launches do nothing. One thread.
+// kernels. The first error is kept and ends the encoding: later launches do nothing. One thread.
 #ifndef TANDEM_KERNELS_CUDA_STREAM_H_
 #define TANDEM_KERNELS_CUDA_STREAM_H_
 
