@@ -1,7 +1,7 @@
 // SecretFile: a secret for the processes that this one starts: a file without a name, which they
 // read through a path of /proc.
-#ifndef TANDEM_COORDINATOR_CLUSTER_SECRET_FILE_H_
-#define TANDEM_COORDINATOR_CLUSTER_SECRET_FILE_H_
+#ifndef TANDEM_COORDINATOR_PROCESS_SECRET_FILE_H_
+#define TANDEM_COORDINATOR_PROCESS_SECRET_FILE_H_
 
 #include <memory>
 #include <string>
@@ -29,4 +29,4 @@ class SecretFile {
 
 }  // namespace tandem::coordinator
 
-#endif  // TANDEM_COORDINATOR_CLUSTER_SECRET_FILE_H_
+#endif  // TANDEM_COORDINATOR_PROCESS_SECRET_FILE_H_
