@@ -26,14 +26,15 @@ struct ModelConfig {
   void ForEach(FieldList& visit) {
     visit.BeginSection("Model");
     visit(path, {.flag = "--model,-m",
-                 .help = "GGUF file, or hf:OWNER/REPO[:QUANT]",
+                 .help = "GGUF file, or hf:OWNER/REPO[@REVISION][:QUANT]",
                  .reload = true,
                  .required = true});
-    visit(draft_path,
-          {.flag = "--draft-model",
-           .help = "GGUF file, or hf:OWNER/REPO[:QUANT], of a smaller model with the same "
-                   "vocabulary, for --speculation draft",
-           .reload = true});
+    visit(
+        draft_path,
+        {.flag = "--draft-model",
+         .help = "GGUF file, or hf:OWNER/REPO[@REVISION][:QUANT], of a smaller model with the same "
+                 "vocabulary, for --speculation draft",
+         .reload = true});
     visit(spec.max_model_len,
           {.flag = "--max-model-len",
            .help = "prompt and generated tokens of a sequence (0: the model's context length)",

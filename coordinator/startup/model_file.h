@@ -50,10 +50,10 @@ struct ServedModel {
 absl::StatusOr<ServedModel> ReadServedModel(const gguf::File& file,
                                             const config::ModelConfig& config);
 
-// The same from the file's path; a model named hf:OWNER/REPO[:QUANT] is fetched first, until
-// `cancelled`, which is polled. With its draft model, which model::CheckDraftModel has passed, and
-// its adapters, which model::ReadAdapter has. `on_fetched` is called for each piece that comes.
-// Errors carry the path or the name.
+// The same from the file's path; a model named hf:OWNER/REPO[@REVISION][:QUANT] is fetched first,
+// until `cancelled`, which is polled. With its draft model, which model::CheckDraftModel has
+// passed, and its adapters, which model::ReadAdapter has. `on_fetched` is called for each piece
+// that comes. Errors carry the path or the name.
 absl::StatusOr<ServedModel> OpenServedModel(
     const config::ModelConfig& config,
     const std::function<bool()>& cancelled = [] { return false; },
