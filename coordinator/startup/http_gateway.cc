@@ -22,7 +22,7 @@ constexpr Duration kPatience = std::chrono::seconds(10);
 // A Stop is noticed within this time.
 constexpr auto kSlice = std::chrono::milliseconds(50);
 // How long a process may be silent, at first while it loads its packages. Counted in slices: while
-// this process itself stood still, nobody could be heard.
+// this process itself stood still, no sign could be read.
 constexpr auto kSilence = std::chrono::seconds(10);
 constexpr auto kFirstSilence = std::chrono::seconds(60);
 // A sign of life.

@@ -68,7 +68,7 @@ class Supervisor {
  private:
   absl::StatusOr<ReadyWorkers> BringEpoch(Deadline deadline,
                                           const std::function<bool()>& cancelled);
-  // Whether Bring goes on after the last of `tries`, which ended with `error`.
+  // Whether Bring tries once more after `tries`, of which the last ended with `error`.
   bool TriesAgain(const absl::Status& error, bool first, int tries) const;
   // Waits before the try after `tries`. False if `cancelled`.
   bool Pause(int tries, const std::function<bool()>& cancelled) const;

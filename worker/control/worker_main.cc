@@ -84,7 +84,7 @@ absl::Status Serve(const Flags& flags, const std::function<std::string()>& devic
     TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<ControlStream> stream,
                             ControlStream::Dial(flags.coordinator, greeting, deadline, flags.tls));
     const absl::Status end = ServeCommands(std::move(stream), overrides);
-    // Whoever has the rank may be a worker whose connection was cut: the coordinator notices later.
+    // The rank may still belong to a worker whose connection was cut; the coordinator learns later.
     if (!absl::IsAlreadyExists(end) || !overrides.external || deadline.Passed()) return end;
     TANDEM_LOG(kInfo) << end.message() << "; asking again in "
                       << absl::FormatDuration(absl::FromChrono(kAskAgain));
