@@ -101,8 +101,7 @@ class WorkerPortTest(unittest.TestCase):
         expired = self.issue("DNS:tandem-worker", dates=authority.EXPIRED)
         self.check_refused("holds a certificate that ended", *tls(expired, ca))
         self.check_not_connected("yet: [A-Za-z]")  # plain text
-        self.assertIn("--worker-listen: a worker is refused: the certificate is of rank 1",
-                      self.log())
+        self.assertRegex(self.log(), r"--worker-listen: refused: a worker of \S+: the certificate is of rank 1")
         # The coordinator's certificate is replaced while it waits.
         cert, key = self.issue(COORDINATOR)
         os.rename(cert, self.pair[0])
