@@ -23,7 +23,6 @@ absl::Status Pull(const PullOptions& options) {
   const hub::ModelName name = *hub::ModelName::Parse(options.model);  // was checked
   TANDEM_ASSIGN_OR_RETURN(hub::Settings settings, hub::SettingsFromEnvironment());
   settings.attempts = static_cast<int>(options.attempts);
-  settings.cache_at_once = false;
   // As a container's first process it would otherwise ignore them.
   signal(SIGTERM, [](int) { g_stopped = true; });
   signal(SIGINT, [](int) { g_stopped = true; });

@@ -59,7 +59,8 @@ class Repository {
   }
 
   absl::StatusOr<std::vector<RepoFile>> List() {
-    const bool cached = settings_.cache_at_once && FromCache().ok();
+    // A pod that is started again need not wait for a hub that is down.
+    const bool cached = FromCache().ok();
     return FetchTree(client_, settings_, cancelled_, name_, /*unavailable_at_once=*/cached);
   }
 

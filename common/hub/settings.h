@@ -20,8 +20,6 @@ struct Settings {
   std::string cache;     // HF_HUB_CACHE, else $HF_HOME/hub, else ~/.cache/huggingface/hub
   std::string token;     // HF_TOKEN; sent to the endpoint only, never printed
   bool offline = false;  // HF_HUB_OFFLINE
-  // What is in the cache is taken at once when the hub can't be reached; else after `attempts`.
-  bool cache_at_once = true;
   Duration connect_timeout = std::chrono::seconds(10);
   // For the next KiB; HF_HUB_DOWNLOAD_TIMEOUT.
   Duration stall_timeout = std::chrono::seconds(10);
