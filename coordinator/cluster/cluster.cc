@@ -106,12 +106,12 @@ absl::Status Cluster::Replace() {
       processes_[rank]->WaitExit(kReplaceTimeout);
     }
     // Another worker than ours may have taken the rank: it gives it up.
-    if (links[rank] != nullptr)
+    if (links[rank] != nullptr) {
       links[rank]->AskToExit(absl::UnavailableError("its rank is started again"));
-    if (links[rank] != nullptr &&
-        !registry_.WaitReleased(*links[rank], Deadline::After(kReplaceTimeout, clock_))) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("rank ", rank, " has ended, but not its control connection"));
+      if (!registry_.WaitReleased(*links[rank], Deadline::After(kReplaceTimeout, clock_))) {
+        return absl::DeadlineExceededError(
+            absl::StrCat("rank ", rank, " has ended, but not its control connection"));
+      }
     }
     if (rank < connected_.size()) connected_[rank] = nullptr;
     if (!processes_.empty()) TANDEM_RETURN_IF_ERROR(Spawn(rank));

@@ -29,7 +29,7 @@ struct Observation {
   ServerView state;
   MemoryUse memory;
   std::vector<RankTimes::Sums> rank_times;
-  std::optional<bool> http_gateway_up{};  // none without a gateway of its own
+  std::optional<bool> http_gateway_up{};  // unset: the server starts none
   std::optional<Engine> engine{};         // none before the server serves
 };
 

@@ -369,7 +369,7 @@ void ExternalWorkersTest::ExpectMissing(const std::string& flag) {
   EXPECT_EQ(other->WaitExit(Deadline::After(kLossNoticed)), 1);
   EXPECT_NE(other->Stderr().find("tandem_worker: no-such.gguf: "), std::string::npos)
       << other->Stderr();
-  // Whoever starts it again starts it with the coordinator.
+  // So that a service manager restarts it with the coordinator.
   EXPECT_EQ(sound->WaitExit(Deadline::After(kLossNoticed)), 1);
   EXPECT_NE(sound->Stderr().find("the coordinator has failed"), std::string::npos)
       << sound->Stderr();
